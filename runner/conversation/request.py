@@ -1,0 +1,28 @@
+"""What is asked of a model: one system message, units, tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runner.conversation.units import System, Unit
+from runner.events import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it. `name` is unique in a request; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model call. `extra` goes to the provider as it is (for example `tool_choice`)."""
+
+    system: System
+    units: tuple[Unit, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    extra: Mapping[str, Json] = field(default_factory=dict)

@@ -1,0 +1,118 @@
+"""A conversation as units that cannot be split wrongly.
+
+A `UserTurn` is what people said; an `AssistantTurn` is one model reply together with the results of all its tool
+calls. Cuts, stubs and summaries work on these, so no request can ever hold a call without its result (F3, D9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from langbot_plugin.api.entities.builtin.provider.message import ContentElement
+
+from runner.events import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One picture: base64 (raw or a data URL) or an http(s) URL; exactly one is set."""
+
+    base64: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A content element of the prompt that the runner does not interpret; it is passed on as it came (B1)."""
+
+    element: ContentElement
+
+
+Part = Text | Image | Other
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The transcript rows a unit was made of: cursors of the oldest and the newest, both inclusive."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    """What people said: one or more neighbouring user rows as one turn. `parts` is never empty."""
+
+    parts: tuple[Part, ...]
+    span: Span | None = None
+
+    def text(self) -> str:
+        """Its text parts, joined by blank lines (characters)."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call as it stands in the history. `arguments` is the JSON text of an object, always valid (D3)."""
+
+    id: str
+    name: str
+    arguments: str
+    provider_fields: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The tool message that answers one call; `text` is bounded and made harmless already."""
+
+    call_id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantTurn:
+    """One model reply and the results of its calls, in the order of the calls.
+
+    Raises ValueError when a call has no result, a result has no call, or the order differs.
+    `author` is the model id that wrote it: provider fields go back only to that model (C2).
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    author: str | None = None
+    provider_fields: Mapping[str, Json] | None = None
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        if tuple(call.id for call in self.calls) != tuple(result.call_id for result in self.results):
+            raise ValueError("an assistant turn needs exactly one result for each of its calls, in their order")
+
+    def with_results(self, results: tuple[ToolResult, ...]) -> Self:
+        """The same reply with other result texts (a stub, a cut)."""
+        return replace(self, results=results)
+
+
+Unit = UserTurn | AssistantTurn
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The one system message, always first. `parts` of the owner's prompt, then `added` by the runner (B2).
+
+    `summary` is the last block of it (F3). `name` and `provider_fields` are the metadata of the first prompt row.
+    """
+
+    parts: tuple[Part, ...] = ()
+    added: tuple[str, ...] = ()
+    summary: str | None = None
+    name: str | None = None
+    provider_fields: Mapping[str, Json] | None = None
