@@ -39,6 +39,8 @@ class Notice(StrEnum):
     IN_CIRCLES = auto()
     OUT_OF_STEPS = auto()
     TOOL_OFF_NOTE = auto()
+    BROKEN_OFF_NOTE = auto()
+    INTERNAL_NOTE = auto()
 
     @property
     def placeholders(self) -> frozenset[str]:

@@ -1,0 +1,96 @@
+"""Gathering what a run starts from: prompt and history, asked for at once (B1, B5)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
+
+from config.settings import Settings
+from runner.conversation.current import current_turn
+from runner.conversation.history import read_row, rows_before, units_of
+from runner.conversation.prompt import Prompt, read_prompt, with_date
+from runner.conversation.speakers import GROUP_LINE, Speakers
+from runner.conversation.units import System, Unit, UserTurn
+from runner.errors import HostCallFailed
+from runner.host import PAGE_LIMIT, Host
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What the run begins with. `notes` name what could not be had, for the log."""
+
+    system: System
+    units: tuple[Unit, ...]
+    speakers: Speakers
+    question: UserTurn
+    notes: tuple[str, ...]
+
+
+async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assembled:
+    """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
+    notes: list[str] = []
+    async with asyncio.TaskGroup() as group:
+        prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
+        history_task = group.create_task(_history(ctx, host, settings.context.history_limit, notes))
+    prompt = read_prompt(prompt_task.result())
+    speakers = speakers_of(ctx)
+    question = current_turn(ctx.input, ctx.actor, speakers)
+    rows = [row for item in history_task.result() if (row := read_row(item)) is not None]
+    units = (*prompt.opening, *units_of(rows, speakers))
+    return Assembled(_system(prompt, settings, speakers), units, speakers, question, tuple(notes))
+
+
+def speakers_of(ctx: RunnerContext) -> Speakers:
+    """Whether several people take part, and the names this run knows."""
+    target = ctx.delivery.reply_target or {}
+    subject = ctx.subject.data if ctx.subject else {}
+    kinds = (ctx.variables.get("launcher_type"), subject.get("launcher_type"), target.get("target_type"))
+    group = next((kind for kind in kinds if kind), None) == "group"
+    actor = ctx.actor
+    name = str(ctx.variables.get("sender_name") or (actor.actor_name if actor else None) or "")
+    names = {actor.actor_id: name} if actor and actor.actor_id and name else {}
+    return Speakers(group, names)
+
+
+def _system(prompt: Prompt, settings: Settings, speakers: Speakers) -> System:
+    system = prompt.system
+    if speakers.group:
+        system = System(system.parts, (*system.added, GROUP_LINE), system.summary, system.name, system.provider_fields)
+    return with_date(system, datetime.now(UTC)) if settings.date_grounding else system
+
+
+async def _prompt_rows(ctx: RunnerContext, host: Host, settings: Settings, notes: list[str]) -> list[object]:
+    """The effective prompt where the Host offers one, else the form's (B1)."""
+    if ctx.context.available_apis.prompt_get:
+        try:
+            rows: list[object] = list(await host.prompt())
+        except HostCallFailed as failure:
+            notes.append(f"the effective prompt could not be read ({failure}); the form's prompt is used")
+        else:
+            if rows:
+                return rows
+    return list(settings.prompt)
+
+
+async def _history(ctx: RunnerContext, host: Host, limit: int, notes: list[str]) -> list[TranscriptItem]:
+    """Up to `limit` rows older than the current message, oldest first; fewer when a page fails."""
+    if not ctx.context.available_apis.history_page:
+        return []
+    pulled: list[TranscriptItem] = []
+    before: str | None = None
+    wanted = limit + 1  # the current message is among the newest rows
+    while len(pulled) < wanted:
+        try:
+            page = await host.history_page(before=before, limit=min(PAGE_LIMIT, wanted - len(pulled)))
+        except HostCallFailed as failure:
+            notes.append(f"a page of history could not be read ({failure}); going on with {len(pulled)} rows")
+            break
+        pulled.extend(page.items)
+        before = page.next_cursor
+        if not page.has_more or before is None or not page.items:
+            break
+    return rows_before(pulled, ctx.event.event_id)[-limit:]

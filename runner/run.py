@@ -1,0 +1,142 @@
+"""One run from start to finish: assembly, deadline, interrupt, terminal events."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from functools import partial
+
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+
+from config.notices import Notice, say
+from config.settings import Settings
+from runner.assembly import Assembled, assemble
+from runner.deadline import Deadline, deadline_for
+from runner.ending import Say, answered, stopped
+from runner.errors import RunCancelled, TimeIsUp
+from runner.events import Event, Log, Usage
+from runner.host import Host
+from runner.interrupt import PollBudget, watch
+from runner.loop import Ending, Loop
+from runner.models.lineup import Lineup, authorised
+from runner.outbox import Outbox
+from runner.steering import Steering
+from runner.turn import Turns
+from runner.view import View
+from runner.visible import Visible
+
+
+class Worker:
+    """What all runs of this process share: limits, never data of a run (G4)."""
+
+    def __init__(self) -> None:
+        self.polls = PollBudget(_clock)
+
+
+async def run(
+    ctx: RunnerContext, host: Host, settings: Settings, notes: tuple[str, ...], worker: Worker
+) -> AsyncGenerator[Event, None]:
+    """Everything a run says, in order; the last event is terminal.
+
+    `notes` tell what was odd in the binding, for one log line. Closing the iterator cancels the run and waits for it.
+    """
+    outbox = Outbox(_clock)
+    if notes:
+        outbox.post(Log(f"settings: {'; '.join(notes)}", "warning"))
+    driving = asyncio.create_task(_Run(ctx, host, settings, worker, outbox).drive())
+    try:
+        async with aclosing(outbox.events()) as events:
+            async for event in events:
+                yield event
+    finally:
+        driving.cancel()
+        with suppress(asyncio.CancelledError):
+            await driving
+
+
+class _Run:
+    """The state of one run, and nothing of any other."""
+
+    def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker, outbox: Outbox) -> None:
+        self._ctx = ctx
+        self._host = host
+        self._settings = settings
+        self._worker = worker
+        self._outbox = outbox
+        self._visible = Visible()
+        self._turns: Turns | None = None
+        self._say: Say = partial(_say_in, settings, ctx.input.to_text())
+        self._deadline = _deadline_of(ctx, settings)
+
+    async def drive(self) -> None:
+        """Run, and whatever happens post exactly one terminal event."""
+        try:
+            ending = await self._guarded()
+        except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
+            last = stopped(_root_of(outcome), self._visible, self._say, self._usage())
+        else:
+            notes = (Notice.LENGTH_LIMIT_NOTE,) if ending.cut else ()
+            last = answered(self._visible, self._say, self._usage(), notes=notes)
+        self._outbox.finish(*last)
+
+    async def _guarded(self) -> Ending:
+        """The run's work under its own deadline, with an eye on the Host's stop flag."""
+        timeout = asyncio.timeout_at(self._deadline.end)
+        try:
+            async with timeout, asyncio.TaskGroup() as group:
+                watching = group.create_task(watch(self._host, self._worker.polls))
+                ending = await self._work()
+                watching.cancel()
+        except TimeoutError as error:
+            if timeout.expired():
+                raise TimeIsUp from error
+            raise
+        return ending
+
+    async def _work(self) -> Ending:
+        models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)
+        start = await assemble(self._ctx, self._host, self._settings)
+        for note in start.notes:
+            self._outbox.post(Log(note, "warning"))
+        return await self._loop(start, Lineup(models)).run()
+
+    def _loop(self, start: Assembled, lineup: Lineup) -> Loop:
+        view = View(start.system, start.units)
+        view.add(start.question)
+        self._turns = Turns(
+            self._host,
+            lineup,
+            view,
+            self._visible,
+            self._outbox.show,
+            remove_think=self._settings.remove_think,
+        )
+        return Loop(view, self._turns, Steering(self._host, start.speakers))
+
+    def _usage(self) -> Usage | None:
+        return self._turns.usage if self._turns else None
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
+    host_left = None
+    if ctx.runtime.deadline_at is not None:
+        host_left = ctx.runtime.deadline_at - time.time()
+    return deadline_for(_clock(), settings.timeout, host_left)
+
+
+def _say_in(settings: Settings, newest_text: str, notice: Notice, **values: object) -> str:
+    return say(notice, settings.notice_locale(newest_text), **values)
+
+
+def _root_of(outcome: Exception) -> BaseException:
+    """The first cause inside a task group's bundle; a stop on request outweighs what it tore down."""
+    if not isinstance(outcome, BaseExceptionGroup):
+        return outcome
+    leaves = [_root_of(each) if isinstance(each, Exception) else each for each in outcome.exceptions]
+    return next((leaf for leaf in leaves if isinstance(leaf, RunCancelled)), leaves[0])

@@ -1,0 +1,103 @@
+"""One model turn: ask, read, and go on to the next model while nothing was shown (C1, C2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+
+from runner.conversation.wire import Wire
+from runner.errors import ModelFailed, ModelTrouble
+from runner.events import Usage
+from runner.host import Host
+from runner.models.lineup import Lineup, ModelRef
+from runner.models.provider import HostModel
+from runner.models.reply import Reply, ReplyReader
+from runner.view import View
+from runner.visible import Visible
+
+IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
+"""What the model reads in place of a picture that it refused."""
+
+_MAY_MEAN_IMAGES = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
+"""A provider that cannot take pictures says so in words that never arrive (host-contract §2.3)."""
+
+
+class BrokenOff(ModelFailed):
+    """A model failed after the person had read the beginning of its reply: nobody may start over (C1)."""
+
+
+class Turns:
+    """Runs model turns of one run. Adds up usage; knows whether pictures had to be left out."""
+
+    def __init__(
+        self,
+        host: Host,
+        lineup: Lineup,
+        view: View,
+        visible: Visible,
+        show: Callable[[str], None],
+        *,
+        remove_think: bool,
+    ) -> None:
+        self._host = host
+        self._lineup = lineup
+        self._view = view
+        self._visible = visible
+        self._show = show
+        self._remove_think = remove_think
+        self._wire = Wire()
+        self._providers: dict[str, HostModel] = {}
+        self.usage: Usage | None = None
+        self.count = 0
+        self.images_left_out = False
+
+    async def take(self) -> Reply:
+        """One reply of the first model that gives one.
+
+        Raises AllModelsFailed when none does, BrokenOff when one failed with its reply half shown, and whatever the
+        view raises when it cannot make a request.
+        """
+        self.count += 1
+        while True:
+            model = self._provider(self._lineup.current)
+            try:
+                return await self._ask(model)
+            except ModelFailed as failure:
+                self._visible.drop_turn()
+                if self._visible.turn_shown:
+                    raise BrokenOff(failure.model_id, failure.cause, failure.text) from failure
+                if not self._retry_without_images(failure):
+                    self._lineup.advance(failure)
+
+    async def _ask(self, model: HostModel) -> Reply:
+        request = await self._view.request(model)
+        self._visible.begin_turn()
+        reader = ReplyReader(model.id)
+        try:
+            async with aclosing(model.answer(request, reader)) as fragments:
+                async for fragment in fragments:
+                    self._visible.add(fragment)
+                    self._show(self._visible.text)
+        finally:
+            reply = reader.close()
+            self._add_usage(reply.usage)
+        if reply.empty and not self._visible.shown:
+            raise ModelFailed(model.id, ModelTrouble.EMPTY, "the reply has neither text nor a tool call")
+        return reply
+
+    def _provider(self, ref: ModelRef) -> HostModel:
+        if ref.id not in self._providers:
+            self._providers[ref.id] = HostModel(self._host, ref, self._wire, remove_think=self._remove_think)
+        return self._providers[ref.id]
+
+    def _retry_without_images(self, failure: ModelFailed) -> bool:
+        """Once a run: a refusal that may be about pictures is answered by leaving them out (B4)."""
+        if self.images_left_out or failure.cause not in _MAY_MEAN_IMAGES or not self._view.has_images:
+            return False
+        self._view.leave_out_images(IMAGE_LEFT_OUT)
+        self.images_left_out = True
+        return True
+
+    def _add_usage(self, usage: Usage | None) -> None:
+        if usage is not None:
+            self.usage = usage if self.usage is None else self.usage + usage
