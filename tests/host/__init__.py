@@ -6,6 +6,7 @@ from .faults import Fault
 from .host import TestHost
 from .incoming import Attachment
 from .knowledge import Chunk, KnowledgeBase
+from .legality import Rule, Violation, violations
 from .passthrough import PassThroughRunner
 from .plugin import full_manifest, manifest_of
 from .records import Call, Calls, depth_of
@@ -31,14 +32,17 @@ __all__ = [
     "PassThroughRunner",
     "Reason",
     "Reply",
+    "Rule",
     "RunRecord",
     "Skill",
     "TestHost",
     "Tool",
     "ToolCall",
+    "Violation",
     "depth_of",
     "full_manifest",
     "manifest_of",
     "mcp_content",
     "model_error",
+    "violations",
 ]

@@ -190,7 +190,9 @@ class Box:
             "grep": (self._grep, ["pattern"]),
         }
         return [
-            Tool(name, fn=fn, type="builtin", description=f"Sandbox: {name}", parameters=_schema(needed), takes_dict=True)
+            Tool(
+                name, fn=fn, type="builtin", description=f"Sandbox: {name}", parameters=_schema(needed), takes_dict=True
+            )
             for name, (fn, needed) in made.items()
         ]
 

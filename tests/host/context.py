@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from .incoming import Incoming
@@ -13,6 +14,7 @@ from .world import World
 
 DEFAULT_TIMEOUT = 300
 VERSION = "v4.11.2"
+CHAT_OPERATIONS = ("invoke", "stream", "count_tokens")
 _NO_RERANK = ("", "__none__", "__none")
 
 
@@ -96,7 +98,9 @@ def _variables(incoming: Incoming) -> Json:
         "query_id": incoming.number,
     }
     given = {**own, **incoming.variables}
-    return {key: value for key, value in given.items() if not key.startswith("_") and isinstance(value, str | int | float)}
+    return {
+        key: value for key, value in given.items() if not key.startswith("_") and isinstance(value, str | int | float)
+    }
 
 
 def _delivery(world: World, incoming: Incoming) -> Json:
@@ -139,7 +143,7 @@ def _models(world: World) -> list[Json]:
     for model_id in dict.fromkeys(one for one in wanted if isinstance(one, str) and one):
         model = world.model(model_id)
         if model is not None and not model.rerank:
-            operations = [one for one in ("invoke", "stream", "count_tokens") if one in declared & model.operations]
+            operations = [str(one) for one in CHAT_OPERATIONS if one in declared & model.operations]
             found.append(_model(model_id, operations))
     rerank_id = world.config.get("rerank-model")
     if isinstance(rerank_id, str) and rerank_id not in _NO_RERANK and world.model(rerank_id) and "rerank" in declared:
@@ -147,8 +151,8 @@ def _models(world: World) -> list[Json]:
     return found
 
 
-def _model(model_id: str, operations: list[str]) -> Json:
-    return {"model_id": model_id, "model_type": None, "provider": None, "operations": operations}
+def _model(model_id: str, operations: Sequence[str]) -> Json:
+    return {"model_id": model_id, "model_type": None, "provider": None, "operations": list(operations)}
 
 
 def _knowledge(world: World) -> list[Json]:
@@ -223,5 +227,3 @@ def _runtime(world: World, run_id: str) -> Json:
         "deadline_at": deadline_of(world.config),
         "metadata": metadata,
     }
-
-

@@ -175,7 +175,9 @@ class TestHost:
             )
         )
 
-    async def event(self, event_type: str, data: Json | None = None, *, text: str | None = None, **who: Any) -> RunRecord:
+    async def event(
+        self, event_type: str, data: Json | None = None, *, text: str | None = None, **who: Any
+    ) -> RunRecord:
         """A platform event in agent mode, and the whole run it starts. `who`: sender, sender_name, conversation."""
         incoming = Incoming(text=text, event_type=event_type, data=data or {}, source="platform", **who)
         return await self._begin(incoming).wait()
@@ -189,7 +191,7 @@ class TestHost:
         conversation: str = "person_1",
         images: Sequence[str] = (),
     ) -> bool:
-        """A message while a run of its conversation goes on: whether that run claimed it. Unclaimed ones are not run."""
+        """A message while a run of its conversation goes on: whether that run claimed it. An unclaimed one is lost."""
         incoming = Incoming(text=text, sender=sender, sender_name=sender_name, conversation=conversation, images=images)
         return self.world.claim(incoming, RUNNER_ID) is not None
 

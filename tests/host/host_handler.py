@@ -18,11 +18,12 @@ from langbot_plugin.entities.io.resp import ActionResponse
 from langbot_plugin.runtime.io.connection import Connection
 from langbot_plugin.runtime.io.handler import MAX_PROTOCOL_ERROR_CHARS, Handler
 
-from .actions import ActionRefused, Actions
+from .actions import Actions
 from .faults import Fault
 from .plugin import files_folder
 from .records import Call, CallLog
 from .script import Json
+from .sessions import ActionRefused
 from .texts import model_error
 from .world import World
 
@@ -79,7 +80,8 @@ class HostHandler(Handler):
         self.working: set[asyncio.Task[Json]] = set()
         for action in PluginToRuntimeAction:
             if action is PluginToRuntimeAction.INVOKE_LLM_STREAM:
-                self.action(action)(self._stream)
+                # The SDK's decorator is typed for coroutines alone, its dispatch takes generators too.
+                self.actions[action.value] = cast(Any, self._stream)
             else:
                 self.action(action)(self._unary(action.value))
 
@@ -94,7 +96,7 @@ class HostHandler(Handler):
                 return ActionResponse.success(await self._work(action, data))
             except _Struck as struck:
                 return struck.response
-            except Exception as error:  # the SDK's handler turns any exception into a text
+            except Exception as error:  # noqa: BLE001  # the SDK's handler turns any exception into a text
                 return ActionResponse.error(refusal(error))
 
         return serve
@@ -120,12 +122,12 @@ class HostHandler(Handler):
         try:
             if fault is not None and fault.after == 0:
                 await self._strike(fault, data)
-            async with aclosing(cast(AsyncGenerator[Json, None], self.served.stream(data))) as events:
+            async with aclosing(self.served.stream(data)) as events:
                 async for event in self._struck_midway(events, fault, data):
                     yield ActionResponse.success(event)
         except _Struck as struck:
             yield struck.response
-        except Exception as error:  # as above
+        except Exception as error:  # noqa: BLE001  # as above
             yield ActionResponse.error(refusal(error))
 
     async def _struck_midway(self, events: AsyncIterator[Json], fault: Fault | None, data: Json) -> AsyncIterator[Json]:
@@ -140,19 +142,10 @@ class HostHandler(Handler):
         """Raises `_Struck` where the fault answers itself; returns where the Host answers after all."""
         if fault is None:
             return
-        action = _action()
+        answer = self._answer_of(fault)
+        if answer is not None:
+            raise _Struck(answer)
         match fault.kind:
-            case "error":
-                raise _Struck(ActionResponse.error(f"ActionCallError: {fault.text}"))
-            case "model":
-                text = model_error(fault.text, self.world.language)
-                raise _Struck(ActionResponse.error(f"ActionCallError: RequesterError: {text}"))
-            case "timeout":
-                raise _Struck(ActionResponse.error(f"ActionCallTimeoutError: Action {action} call timed out"))
-            case "drop":
-                raise _Struck(ActionResponse.error("ConnectionClosedError: Connection closed"))
-            case "malformed":
-                raise _Struck(ActionResponse.success(fault.reply))
             case "disconnect":
                 await self.conn.close()
                 await asyncio.Event().wait()
@@ -162,8 +155,18 @@ class HostHandler(Handler):
                 await asyncio.sleep(fault.seconds or 0)
             case "cancel":
                 self._cancel(data)
-            case "lost":
-                raise AssertionError("a lost call never arrives")
+
+    def _answer_of(self, fault: Fault) -> ActionResponse | None:
+        """The answer of a fault that answers at once."""
+        if fault.kind == "malformed":
+            return ActionResponse.success(fault.reply)
+        text = {
+            "error": f"ActionCallError: {fault.text}",
+            "model": f"ActionCallError: RequesterError: {model_error(fault.text, self.world.language)}",
+            "timeout": f"ActionCallTimeoutError: Action {_action()} call timed out",
+            "drop": "ConnectionClosedError: Connection closed",
+        }.get(fault.kind)
+        return None if text is None else ActionResponse.error(text)
 
     def _cancel(self, data: Json) -> None:
         record = self.world.run(data.get("run_id"))

@@ -70,16 +70,14 @@ class Incoming:
 
     def attachment_list(self, *, references: bool = True) -> list[Json]:
         """`ctx.input.attachments`; steering ones carry no reference (box/runner.py:prepare_input_files)."""
-        found = [{"type": "image", "source": "base64", "name": None, "content": None} for _ in self.images]
-        found += [
-            {"type": one.type, "source": "url" if one.url else "base64", "name": one.name, "content": one.content or None}
-            for one in self.attachments
-        ]
-        urls: list[str | None] = [None] * len(self.images) + [one.url for one in self.attachments]
-        rest = {"id": None, "path": None}
+        found: list[Json] = [{"type": "image", "source": "base64", "content": image} for image in self.images]
+        for one in self.attachments:
+            source = "url" if one.url else "base64"
+            found.append({"type": one.type, "source": source, "content": one.content, "name": one.name, "url": one.url})
+        unset: Json = dict.fromkeys(("url", "name", "id", "path"))
         return [
-            {**one, **rest, "url": url, "ref": f"attachment-{index}" if references else None}
-            for index, (one, url) in enumerate(zip(found, urls, strict=True))
+            {**unset, **one, "content": one["content"] or None, "ref": f"attachment-{index}" if references else None}
+            for index, one in enumerate(found)
         ]
 
     def input(self, *, images: bool = True, references: bool = True) -> Json:
@@ -93,10 +91,11 @@ class Incoming:
         }
 
     def row(self, *, images: bool = True) -> tuple[str | None, Json, list[Json]]:
-        """Text, `content_json` and attachment references of its transcript row (run_journal.py:write_user_transcript)."""
+        """Text, `content_json` and attachments of its transcript row (run_journal.py:write_user_transcript)."""
         given = self.input(images=images)
         references = [
-            {**one, "content": None, "content_redacted": True} if one["content"] else one for one in given["attachments"]
+            {**one, "content": None, "content_redacted": True} if one["content"] else one
+            for one in given["attachments"]
         ]
         return given["text"], {"role": "user", "content": [hollow(part) for part in given["contents"]]}, references
 
@@ -141,4 +140,23 @@ class Incoming:
             "actor": self.actor,
             "subject": self.subject,
             "input": given,
+        }
+
+    def event_row(self, seq: int) -> Json:
+        """The event as `event_get` shows it (event_log_store.py)."""
+        event, actor, subject = self.event, self.actor, self.subject
+        return {
+            **{key: event[key] for key in ("event_id", "event_type", "event_time", "source", "raw_ref")},
+            **{key: actor[key] for key in ("actor_type", "actor_id", "actor_name")},
+            **{key: subject[key] for key in ("subject_type", "subject_id")},
+            "bot_id": BOT,
+            "workspace_id": WORKSPACE,
+            "conversation_id": self.conversation,
+            "thread_id": None,
+            "input_summary": (self.text or "")[:200],
+            "input_ref": None,
+            "seq": seq,
+            "cursor": str(seq),
+            "created_at": self.time,
+            "metadata": {"input_event": event["data"]},
         }

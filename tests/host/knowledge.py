@@ -71,7 +71,8 @@ def rerank(model: Model, query: str, documents: Sequence[str], top_k: int | None
     low, high = min(raw, default=0.0), max(raw, default=0.0)
     scale = high - low
     scored: list[Json] = [
-        {"index": index, "relevance_score": (value - low) / scale if scale else value} for index, value in enumerate(raw)
+        {"index": index, "relevance_score": (value - low) / scale if scale else value}
+        for index, value in enumerate(raw)
     ]
     scored.sort(key=lambda one: float(one["relevance_score"]), reverse=True)
     return scored if top_k is None else scored[: int(top_k)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any
 
 import pydantic
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
@@ -24,7 +24,6 @@ from langbot_plugin.api.entities.builtin.runner.result import (
 )
 from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 
-from .actions import event_row
 from .delivery import Delivered, RunFailed
 from .plugin import AUTHOR, COMPONENT, NAME, RUNNER_ID
 from .run_record import RunRecord
@@ -94,11 +93,9 @@ async def _messages(
                 break
 
 
-async def _received(
-    world: World, record: RunRecord, service: RunnerRuntimeService
-) -> AsyncGenerator[Json, None]:
+async def _received(world: World, record: RunRecord, service: RunnerRuntimeService) -> AsyncGenerator[Json, None]:
     """Result dicts over the wire, under the Host's own deadline and idle rule (invoker.py:_next_with_deadline)."""
-    forwarded = cast(AsyncGenerator[Json, None], service.run_runner(AUTHOR, NAME, COMPONENT, record.ctx))
+    forwarded = service.run_runner(AUTHOR, NAME, COMPONENT, record.ctx)
     deadline = record.ctx["runtime"]["deadline_at"]
     async with aclosing(forwarded):
         while True:
@@ -125,9 +122,7 @@ class Journal:
 
     def open(self) -> None:
         incoming = self._record.incoming
-        seq = len(self._world.events) + 1
-        row = event_row(incoming.event, seq, incoming.conversation, incoming.actor, incoming.text or "")
-        self._world.events.append(row)
+        self._world.events.append(incoming.event_row(len(self._world.events) + 1))
         if incoming.event_type == "message.received" and incoming.conversation:
             self._world.write_user_row(incoming)
 
@@ -229,5 +224,3 @@ def answer_row(message: Json) -> tuple[str | None, Json | None]:
         return None, None
     texts = [str(part.get("text") or "") for part in content if part.get("type") == "text"]
     return " ".join(texts) or None, {**message, "content": [hollow(part) for part in content]}
-
-

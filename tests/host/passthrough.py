@@ -53,7 +53,9 @@ def _function(call: ToolCall) -> FunctionCall:
 class PassThroughRunner(Runner):
     """A Runner of the fewest calls: 2 + one per model turn + one per tool call."""
 
-    async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:
+    async def run(  # type: ignore[override]  # the base is a coroutine, `invoke` takes either
+        self, ctx: RunnerContext
+    ) -> AsyncGenerator[RunnerResult, None]:
         api = self.get_run_api(ctx)
         prompt, history = await asyncio.gather(api.get_prompt(), api.history_page(limit=50))
         rows = [Message.model_validate(row.content_json) for row in reversed(history.items) if row.content_json]

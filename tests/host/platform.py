@@ -21,7 +21,11 @@ _MEMBER = {"group_id": _ID, "user_id": _ID}
 
 # name → (properties, required, patterns of events that grant it)
 _EVENT_TOOLS: dict[str, tuple[Json, list[str], tuple[str, ...]]] = {
-    "event_reply": ({"text": _TEXT}, ["text"], ("message.*", "friend.*", "group.*", "feedback.*", "interaction.submitted")),
+    "event_reply": (
+        {"text": _TEXT},
+        ["text"],
+        ("message.*", "friend.*", "group.*", "feedback.*", "interaction.submitted"),
+    ),
     "event_delete_message": ({}, [], ("message.received", "message.edited")),
     "event_get_actor": ({}, [], ("*",)),
     "event_get_group": (
@@ -90,7 +94,7 @@ class Platform:
 
     @staticmethod
     def check(name: str, properties: Json, required: list[str], given: Json) -> None:
-        """Strict, as platform_tools.py:_normalize_platform_params: no other keys, except `_call` where there are none."""
+        """Strict, as platform_tools.py:_normalize_platform_params: no other keys, but `_call` where there are none."""
         extra = set(given) - set(properties) - (set() if properties else {"_call"})
         missing = [key for key in required if given.get(key) in (None, "")]
         if extra:

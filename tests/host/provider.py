@@ -155,7 +155,7 @@ def _call(reply: Reply, index: int, arguments: str) -> Json:
 
 
 async def stream(reply: Reply, request: ModelRequest, language: Language) -> AsyncIterator[Json]:
-    """The events of a streamed answer, shaped as INVOKE_LLM_STREAM sends them: chunks, then one with usage only."""
+    """The chunks of a streamed answer, shaped as INVOKE_LLM_STREAM sends them. Raises `RequesterError` midway."""
     if reply.events is not None:
         for event in reply.events:
             yield event
@@ -166,9 +166,8 @@ async def stream(reply: Reply, request: ModelRequest, language: Language) -> Asy
         if reply.error is not None and index >= reply.error_after:
             raise RequesterError(model_error(reply.error, language))
         yield {"chunk": chunk.model_dump()}
-    usage = usage_of(reply, request)
-    if usage is not None:
-        yield {"usage": usage}
+    if reply.error is not None:
+        raise RequesterError(model_error(reply.error, language))
 
 
 def _chunks(reply: Reply, *, removed: bool) -> Iterator[MessageChunk]:
@@ -197,7 +196,10 @@ def _reasoning_chunks(reply: Reply, *, removed: bool) -> Iterator[MessageChunk]:
 
 
 def _fragments(reply: Reply) -> Iterator[Json]:
-    parts = [[_call(reply, index, piece) for piece in cut(call.text, call.pieces) or [""]] for index, call in enumerate(reply.tool_calls)]
+    parts = [
+        [_call(reply, index, piece) for piece in cut(call.text, call.pieces) or [""]]
+        for index, call in enumerate(reply.tool_calls)
+    ]
     if not reply.interleaved:
         for own in parts:
             yield from own

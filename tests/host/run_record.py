@@ -16,6 +16,18 @@ from .records import Call, Calls
 from .script import Json, ModelRequest
 from .transcript import BOT, WORKSPACE
 
+# Columns that only runtimes outside the plugin system use.
+_NEVER_SET = (
+    "thread_id",
+    "queue_name",
+    "requested_runtime_id",
+    "claimed_by_runtime_id",
+    "claim_token",
+    "claim_lease_expires_at",
+    "last_claimed_at",
+    "cost",
+)
+
 
 @dataclass(eq=False)
 class RunRecord:
@@ -153,10 +165,6 @@ class RunRecord:
         """The run as `run_get` shows it (run_ledger_store.py:_run_to_dict)."""
         deadline = self.ctx["runtime"]["deadline_at"]
         finished = None if self.active else int(time.time())
-        unset = (
-            "thread_id queue_name requested_runtime_id claimed_by_runtime_id claim_token claim_lease_expires_at "
-            "last_claimed_at cost"
-        ).split()
         return {
             "id": self.number,
             "run_id": self.run_id,
@@ -179,5 +187,5 @@ class RunRecord:
             "dispatch_attempts": 0,
             "usage": self.usage,
             "metadata": {"event_type": self.incoming.event_type},
-            **dict.fromkeys(unset),
+            **dict.fromkeys(_NEVER_SET),
         }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import legality
 from .texts import Reason
 
 Json = dict[str, Any]
@@ -117,6 +118,12 @@ class ModelRequest:
     @property
     def tool_names(self) -> list[str]:
         return [str(func["name"]) for func in self.funcs]
+
+    def violations(
+        self, *, private: Collection[str] = ("_localagent",), ignore: Collection[legality.Rule] = ()
+    ) -> list[legality.Violation]:
+        """Broken rules of the providers, tools included: see `legality`."""
+        return legality.violations(self.messages, self.funcs, private=private, ignore=ignore)
 
     @property
     def text(self) -> str:

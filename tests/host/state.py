@@ -41,7 +41,9 @@ class State:
     def delete(self, scope: str, owner: str, key: str) -> bool:
         return self._values.get((scope, owner), {}).pop(key, None) is not None
 
-    def keys(self, scope: str, owner: str, prefix: str | None = None, limit: int = LIST_LIMIT) -> tuple[list[str], bool]:
+    def keys(
+        self, scope: str, owner: str, prefix: str | None = None, limit: int = LIST_LIMIT
+    ) -> tuple[list[str], bool]:
         """Sorted keys and whether there are more."""
         found = sorted(key for key in self._values.get((scope, owner), {}) if key.startswith(prefix or ""))
         return found[:limit], len(found) > limit
@@ -49,7 +51,9 @@ class State:
     def snapshot(self, owners: dict[str, str | None]) -> Json:
         """What `ctx.state` holds at the start of a run: all four scopes, whole values."""
         return {
-            scope: {} if owner is None else {key: self.get(scope, owner, key) for key in self._values.get((scope, owner), {})}
+            scope: {}
+            if owner is None
+            else {key: self.get(scope, owner, key) for key in self._values.get((scope, owner), {})}
             for scope, owner in ((scope, owners.get(scope)) for scope in SCOPES)
         }
 

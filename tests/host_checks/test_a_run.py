@@ -18,7 +18,9 @@ async def test_a_plain_message_is_answered_and_both_rows_are_kept() -> None:
 
 async def test_a_tool_is_called_and_its_result_reaches_the_next_request() -> None:
     weather = Tool("weather", fn=lambda city: {"city": city, "sky": "clear"})
-    host = TestHost(replies=[Reply("Let me see. ", tool_calls=[ToolCall("weather", {"city": "Oslo"})]), "Clear."], tools=[weather])
+    host = TestHost(
+        replies=[Reply("Let me see. ", tool_calls=[ToolCall("weather", {"city": "Oslo"})]), "Clear."], tools=[weather]
+    )
     run = await host.say("weather in Oslo?")
     assert weather.calls == [{"city": "Oslo"}]
     assert run.requests[1].roles == ["system", "user", "assistant", "tool"]
