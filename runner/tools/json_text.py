@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 MAX_DEPTH = 64
 _TOO_DEEP = '"[nested deeper than 64 levels]"'
@@ -43,23 +43,32 @@ def ending(value: object, size: int) -> str:
 def measure(value: object) -> tuple[int, bool]:
     """About how many characters the JSON text has, and whether that is only a lower bound (two million nodes)."""
     total = nodes = 0
-    stack: list[tuple[object, int]] = [(value, 0)]
-    while stack and nodes < _MEASURED_NODES:
-        item, depth = stack.pop()
+    open_levels: list[Iterator[object]] = [iter((value,))]
+    while open_levels and nodes < _MEASURED_NODES:
+        item = next(open_levels[-1], _END)
+        if item is _END:
+            open_levels.pop()
+            continue
         nodes += 1
-        if isinstance(item, str):
-            total += len(item) + 2
-        elif depth > MAX_DEPTH:
-            total += len(_TOO_DEEP)
-        elif isinstance(item, Mapping):
-            total += 2 + sum(len(str(name)) + 4 for name in item)
-            stack.extend((part, depth + 1) for part in item.values())
-        elif isinstance(item, list | tuple):
-            total += 1 + max(1, len(item))
-            stack.extend((part, depth + 1) for part in item)
-        else:
-            total += len(_scalar(item))
-    return total, bool(stack)
+        total += _own_length(item)
+        if isinstance(item, dict | list | tuple) and len(open_levels) <= MAX_DEPTH:
+            parts: Iterable[object] = item.values() if isinstance(item, dict) else item
+            open_levels.append(iter(parts))
+    return total, bool(open_levels)
+
+
+_END = object()
+
+
+def _own_length(item: object) -> int:
+    """The characters of a value without those of its parts."""
+    if isinstance(item, str):
+        return len(item) + 2
+    if isinstance(item, dict):
+        return 1 + max(1, len(item)) + sum(len(name) + 3 for name in item if isinstance(name, str))
+    if isinstance(item, list | tuple):
+        return 1 + max(1, len(item))
+    return len(_scalar(item))
 
 
 def weighs(value: object, limit: int) -> bool:
@@ -71,19 +80,19 @@ def weighs(value: object, limit: int) -> bool:
         total += 1
         if isinstance(item, str | bytes):
             total += len(item)
-        elif isinstance(item, Mapping) or isinstance(item, list | tuple):
+        elif isinstance(item, dict | list | tuple):
             total += len(item)
             if total <= limit:
-                stack.extend(item.values() if isinstance(item, Mapping) else item)
+                stack.extend(item.values() if isinstance(item, dict) else item)
     return total > limit
 
 
 def _forward(value: object, size: int, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield _quoted(value[: size + 1]) if len(value) <= size else _quoted(value[: size + 1])[:-1]
-    elif isinstance(value, Mapping | list | tuple) and depth > MAX_DEPTH:
+    elif isinstance(value, dict | list | tuple) and depth > MAX_DEPTH:
         yield _TOO_DEEP
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         yield "{"
         for number, (name, part) in enumerate(value.items()):
             yield f"{',' if number else ''}{_name(name)}:"
@@ -103,9 +112,9 @@ def _forward(value: object, size: int, depth: int) -> Iterator[str]:
 def _backward(value: object, size: int, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield _quoted(value) if len(value) <= size else _quoted(value[-size - 1 :])[1:]
-    elif isinstance(value, Mapping | list | tuple) and depth > MAX_DEPTH:
+    elif isinstance(value, dict | list | tuple) and depth > MAX_DEPTH:
         yield _TOO_DEEP
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         yield "}"
         first = len(value) - 1
         for number, (name, part) in enumerate(reversed(value.items())):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+
+import regex
 
 from runner.conversation.cut import sendable
 from runner.guards import defang
 from runner.tools.json_text import MAX_DEPTH
 
-_NAME = re.compile(r"(?:.*_)?(?:path|url)", re.IGNORECASE | re.DOTALL)
-_IN_TEXT = re.compile(r'"((?:\w{1,40}_)?(?:path|url))"\s{0,8}:\s{0,8}"((?:[^"\\\n]|\\.){1,2048})"', re.IGNORECASE)
+_NAME = regex.compile(r"(?:.*_)?(?:path|url)", regex.IGNORECASE | regex.DOTALL)
+_IN_TEXT = regex.compile(r'"((?:\w{1,40}_)?(?:path|url))"\s{0,8}:\s{0,8}"((?:[^"\\\n]|\\.){1,2048})"', regex.IGNORECASE)
 _VALUE_CHARACTERS = 2_048
-_MAX_NODES = 1_000_000
+_MAX_FOUND = 200_000
+_KEY_CHARACTERS = 80
 _TOTAL_CHARACTERS = 10_000
 
 
@@ -60,23 +63,29 @@ def _block(kept: dict[str, str], more: int) -> str:
 
 def _found(value: object) -> Iterator[tuple[str, str]]:
     """Place and value of each reference, in the order of the result."""
-    stack: list[tuple[str, str, object, int]] = [("", "", value, 0)]
-    nodes = 0
-    while stack and nodes < _MAX_NODES:
-        place, name, item, depth = stack.pop()
-        nodes += 1
-        if isinstance(item, str):
-            if item and _NAME.fullmatch(name):
-                yield place, item
-            elif item[:1] in ("{", "[") or name == "text":
-                yield from _in_text(item)
-        elif depth > MAX_DEPTH:
-            continue
-        elif isinstance(item, Mapping):
-            parts = [(f"{place}.{key}" if place else str(key), str(key), part) for key, part in item.items()]
-            stack.extend((where, key, part, depth + 1) for where, key, part in reversed(parts))
-        elif isinstance(item, list | tuple):
-            stack.extend((f"{place}[{at}]", name, item[at], depth + 1) for at in range(len(item) - 1, -1, -1))
+    return islice(_below("", "", value, 0), _MAX_FOUND)
+
+
+def _below(place: str, name: str, item: object, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(item, str):
+        if item and _NAME.fullmatch(name):
+            yield place, item
+        elif item[:1] in ("{", "[") or name == "text":
+            yield from _in_text(item)
+    elif depth <= MAX_DEPTH:
+        for where, key, part in _parts(place, name, item):
+            if isinstance(part, str | dict | list | tuple):
+                yield from _below(where, key, part, depth + 1)
+
+
+def _parts(place: str, name: str, item: object) -> Iterator[tuple[str, str, object]]:
+    if isinstance(item, dict):
+        for key, part in item.items():
+            key = str(key)[:_KEY_CHARACTERS]
+            yield f"{place}.{key}" if place else key, key, part
+    elif isinstance(item, list | tuple):
+        for at, part in enumerate(item):
+            yield f"{place}[{at}]", name, part
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
