@@ -63,6 +63,8 @@ def read_arguments(raw: object, schema: Mapping[str, Json], *, strict: bool = Fa
         text = canonical(values)
     except _Unreadable as reason:
         return Broken(str(reason), _raw_text(raw))
+    except ValueError:  # a number of thousands of digits in arguments that came as an object
+        return Broken("a number in them is too large", _raw_text(raw))
     verdict = check(schema, dict(values))
     if strict and not verdict.validated:
         return Broken("the tool's schema cannot be evaluated, and this tool needs that", text[:_RAW_CHARACTERS])
@@ -70,8 +72,7 @@ def read_arguments(raw: object, schema: Mapping[str, Json], *, strict: bool = Fa
         return Broken("; ".join(verdict.problems), clip(text, _RAW_CHARACTERS).text)
     if mended and not verdict.validated:
         return Broken("they are no valid JSON, and the tool's schema cannot confirm a mended reading", _raw_text(raw))
-    live = {key: value for key, value in _restored(values).items()}
-    return Arguments(live, text, mended, verdict.problems, verdict.why)
+    return Arguments(_restored(values), text, mended, verdict.problems, verdict.why)
 
 
 def canonical(values: Mapping[str, Json]) -> str:

@@ -7,27 +7,36 @@ from collections.abc import Mapping
 from runner.events import Json
 
 _MAX_HOPS = 16
+_MAX_STEPS = 200
 _NAMES = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
 
 
 def types_of(part: Json, root: Mapping[str, Json]) -> frozenset[str] | None:
     """The types a value may have there; None where the schema does not say, so anything may stand there."""
-    return _types(part, root, _MAX_HOPS)
+    return _Reader(root).types(part, _MAX_HOPS)
 
 
-def _types(part: Json, root: Mapping[str, Json], hops: int) -> frozenset[str] | None:
-    part = _resolved(part, root)
-    if not isinstance(part, dict) or hops <= 0:
-        return None
-    found = _declared(part)
-    for keyword in ("anyOf", "oneOf"):
-        branches = part.get(keyword)
-        if isinstance(branches, list) and branches:
-            found = _both(found, _union([_types(branch, root, hops - 1) for branch in branches[:32]]))
-    everything = part.get("allOf")
-    for branch in everything[:32] if isinstance(everything, list) else ():
-        found = _both(found, _types(branch, root, hops // 2))
-    return found
+class _Reader:
+    """Reads one place of a schema within a bounded number of steps, since references may fan out."""
+
+    def __init__(self, root: Mapping[str, Json]) -> None:
+        self._root = root
+        self._steps = 0
+
+    def types(self, part: Json, hops: int) -> frozenset[str] | None:
+        self._steps += 1
+        part = _resolved(part, self._root)
+        if not isinstance(part, dict) or hops <= 0 or self._steps > _MAX_STEPS:
+            return None
+        found = _declared(part)
+        for keyword in ("anyOf", "oneOf"):
+            branches = part.get(keyword)
+            if isinstance(branches, list) and branches:
+                found = _both(found, _union([self.types(branch, hops - 1) for branch in branches]))
+        everything = part.get("allOf")
+        for branch in everything if isinstance(everything, list) else ():
+            found = _both(found, self.types(branch, hops - 1))
+        return found
 
 
 def _declared(part: dict[str, Json]) -> frozenset[str] | None:
