@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
@@ -13,10 +13,15 @@ from config.settings import Settings
 from runner.conversation.current import current_turn
 from runner.conversation.history import read_row, rows_before, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
+from runner.conversation.skills import skill_index
 from runner.conversation.speakers import GROUP_LINE, Speakers
 from runner.conversation.units import System, Unit, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import PAGE_LIMIT, Host
+from runner.tools.catalogue import Catalogue
+
+ACTIVATE = "activate"
+"""The Host's tool that loads a skill (host-contract §8.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class Assembled:
 
     system: System
     units: tuple[Unit, ...]
+    catalogue: Catalogue
     speakers: Speakers
     question: UserTurn
     notes: tuple[str, ...]
@@ -33,6 +39,7 @@ class Assembled:
 async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assembled:
     """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
     notes: list[str] = []
+    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=True)
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         history_task = group.create_task(_history(ctx, host, settings.context.history_limit, notes))
@@ -41,7 +48,8 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assemb
     question = current_turn(ctx.input, ctx.actor, speakers)
     rows = [row for item in history_task.result() if (row := read_row(item)) is not None]
     units = (*prompt.opening, *units_of(rows, speakers))
-    return Assembled(_system(prompt, settings, speakers), units, speakers, question, tuple(notes))
+    system = _system(prompt, settings, speakers, _skills(ctx, catalogue))
+    return Assembled(system, units, catalogue, speakers, question, (*catalogue.notes, *notes))
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:
@@ -56,11 +64,16 @@ def speakers_of(ctx: RunnerContext) -> Speakers:
     return Speakers(group, names)
 
 
-def _system(prompt: Prompt, settings: Settings, speakers: Speakers) -> System:
-    system = prompt.system
-    if speakers.group:
-        system = System(system.parts, (*system.added, GROUP_LINE), system.summary, system.name, system.provider_fields)
+def _system(prompt: Prompt, settings: Settings, speakers: Speakers, skills: str | None) -> System:
+    """The owner's prompt and, at its end, the few lines the runner adds; nothing where nothing applies (S6)."""
+    lines = [line for line in (skills, GROUP_LINE if speakers.group else None) if line]
+    system = replace(prompt.system, added=(*prompt.system.added, *lines))
     return with_date(system, datetime.now(UTC)) if settings.date_grounding else system
+
+
+def _skills(ctx: RunnerContext, catalogue: Catalogue) -> str | None:
+    activate = next((entry.name for entry in catalogue if entry.host_name == ACTIVATE), None)
+    return skill_index(ctx.resources.skills, activate)
 
 
 async def _prompt_rows(ctx: RunnerContext, host: Host, settings: Settings, notes: list[str]) -> list[object]:

@@ -10,19 +10,26 @@ from functools import partial
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
+from config.choices import ToolMode
 from config.notices import Notice, say
 from config.settings import Settings
 from runner.assembly import Assembled, assemble
+from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
 from runner.ending import Say, answered, stopped
 from runner.errors import RunCancelled, TimeIsUp
-from runner.events import Event, Log, Usage
+from runner.events import Completed, Event, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
 from runner.models.lineup import Lineup, authorised
 from runner.outbox import Outbox
+from runner.progress import Progress
+from runner.rounds import Rounds
 from runner.steering import Steering
+from runner.tools.call_ids import CallIds
+from runner.tools.execute import Executor, ToolSlots
+from runner.tools.results import Renderer
 from runner.turn import Turns
 from runner.view import View
 from runner.visible import Visible
@@ -33,6 +40,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.polls = PollBudget(_clock)
+        self.tool_slots = ToolSlots()
 
 
 async def run(
@@ -77,9 +85,17 @@ class _Run:
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = stopped(_root_of(outcome), self._visible, self._say, self._usage())
         else:
-            notes = (Notice.LENGTH_LIMIT_NOTE,) if ending.cut else ()
-            last = answered(self._visible, self._say, self._usage(), notes=notes)
+            last = self._ended(ending)
         self._outbox.finish(*last)
+
+    def _ended(self, ending: Ending) -> tuple[Event, ...]:
+        """The last events of a run that ended by itself; a silent one says nothing at all (D5)."""
+        if ending.silent and not self._visible.shown:
+            return (Completed(usage=self._usage()),)
+        notes = (Notice.LENGTH_LIMIT_NOTE,) if ending.cut else ()
+        if ending.concluded and not self._visible.shown:
+            notes = (*notes, Notice.TOOL_ROUNDS_NOTE)
+        return answered(self._visible, self._say, self._usage(), notes=notes)
 
     async def _guarded(self) -> Ending:
         """The run's work under its own deadline, with an eye on the Host's stop flag."""
@@ -103,20 +119,42 @@ class _Run:
         return await self._loop(start, Lineup(models)).run()
 
     def _loop(self, start: Assembled, lineup: Lineup) -> Loop:
-        view = View(start.system, start.units)
+        settings = self._settings
+        view = View(start.system, start.units, start.catalogue.specs)
         view.add(start.question)
         self._turns = Turns(
-            self._host,
-            lineup,
-            view,
-            self._visible,
-            self._outbox.show,
-            remove_think=self._settings.remove_think,
+            self._host, lineup, view, self._visible, self._outbox.show, remove_think=settings.remove_think
         )
-        return Loop(view, self._turns, Steering(self._host, start.speakers))
+        return Loop(
+            view,
+            self._turns,
+            self._rounds(start),
+            Steering(self._host, start.speakers),
+            self._deadline,
+            max_rounds=settings.tools.max_rounds,
+            clock=_clock,
+        )
+
+    def _rounds(self, start: Assembled) -> Rounds:
+        settings = self._settings
+        executor = Executor(
+            self._host.call_tool,
+            Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
+            self._worker.tool_slots,
+            self._outbox.post,
+            serial=settings.tools.mode is ToolMode.SERIAL,
+        )
+        progress = Progress(self._visible, self._outbox.show, wanted=settings.progress_notices)
+        taken = (call.id for unit in start.units if isinstance(unit, AssistantTurn) for call in unit.calls)
+        return Rounds(start.catalogue, executor, progress, self._say, CallIds(taken))
 
     def _usage(self) -> Usage | None:
         return self._turns.usage if self._turns else None
+
+
+def _skill_chars(settings: Settings) -> int:
+    """Characters of a skill's text: a quarter of the input budget (D4), at a cautious 3 characters a token."""
+    return settings.context.input_budget() // 4 * 3
 
 
 def _clock() -> float:

@@ -18,8 +18,8 @@ from runner.visible import Visible
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
 
-_MAY_MEAN_IMAGES = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
-"""A provider that cannot take pictures says so in words that never arrive (host-contract §2.3)."""
+_MAY_MEAN_REFUSED = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
+"""A provider that cannot take pictures, or `tool_choice`, says so in words that never arrive (host-contract §2.3)."""
 
 
 class BrokenOff(ModelFailed):
@@ -51,8 +51,8 @@ class Turns:
         self.count = 0
         self.images_left_out = False
 
-    async def take(self) -> Reply:
-        """One reply of the first model that gives one.
+    async def take(self, *, conclude: bool = False) -> Reply:
+        """One reply of the first model that gives one; with `conclude` no tool may be called in it (D6).
 
         Raises AllModelsFailed when none does, BrokenOff when one failed with its reply half shown, and whatever the
         view raises when it cannot make a request.
@@ -61,16 +61,16 @@ class Turns:
         while True:
             model = self._provider(self._lineup.current)
             try:
-                return await self._ask(model)
+                return await self._ask(model, conclude=conclude)
             except ModelFailed as failure:
                 self._visible.drop_turn()
                 if self._visible.turn_shown:
                     raise BrokenOff(failure.model_id, failure.cause, failure.text) from failure
-                if not self._retry_without_images(failure):
+                if not (self._retry_without_images(failure) or self._retry_without_tools(failure, conclude)):
                     self._lineup.advance(failure)
 
-    async def _ask(self, model: HostModel) -> Reply:
-        request = await self._view.request(model)
+    async def _ask(self, model: HostModel, *, conclude: bool) -> Reply:
+        request = await self._view.request(model, conclude=conclude)
         self._visible.begin_turn()
         reader = ReplyReader(model.id)
         try:
@@ -92,10 +92,17 @@ class Turns:
 
     def _retry_without_images(self, failure: ModelFailed) -> bool:
         """Once a run: a refusal that may be about pictures is answered by leaving them out (B4)."""
-        if self.images_left_out or failure.cause not in _MAY_MEAN_IMAGES or not self._view.has_images:
+        if self.images_left_out or failure.cause not in _MAY_MEAN_REFUSED or not self._view.has_images:
             return False
         self._view.leave_out_images(IMAGE_LEFT_OUT)
         self.images_left_out = True
+        return True
+
+    def _retry_without_tools(self, failure: ModelFailed, conclude: bool) -> bool:
+        """Once a run: a conclusion that is refused with tools listed is asked for without any (D6)."""
+        if not conclude or failure.cause not in _MAY_MEAN_REFUSED or not self._view.has_tools:
+            return False
+        self._view.leave_out_tools()
         return True
 
     def _add_usage(self, usage: Usage | None) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import Image, System, Text, Unit, UserTurn
+from runner.events import Json
 from runner.models.provider import HostModel
 
 
@@ -16,6 +17,10 @@ class View:
         self._system = system
         self._units = list(units)
         self._tools = tools
+
+    @property
+    def has_tools(self) -> bool:
+        return bool(self._tools)
 
     @property
     def has_images(self) -> bool:
@@ -33,9 +38,14 @@ class View:
         """Replace every picture by words, for the rest of the run (B4)."""
         self._units = [_without_images(unit, instead) for unit in self._units]
 
-    async def request(self, model: HostModel) -> Request:
-        """The request for this model, within its budget."""
-        return Request(self._system, tuple(self._units), self._tools)
+    def leave_out_tools(self) -> None:
+        """Offer no tools any more, for the rest of the run (D6)."""
+        self._tools = ()
+
+    async def request(self, model: HostModel, *, conclude: bool = False) -> Request:
+        """The request for this model, within its budget. `conclude`: tools stay listed, but none may be called (D6)."""
+        extra: dict[str, Json] = {"tool_choice": "none"} if conclude and self._tools else {}
+        return Request(self._system, tuple(self._units), self._tools, extra)
 
 
 def _without_images(unit: Unit, instead: str) -> Unit:

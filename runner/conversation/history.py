@@ -7,20 +7,18 @@ is settled here, without I/O.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from runner.conversation.speakers import Speakers
+from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
 
 EARLIER_CUT = "[Earlier messages are not shown.]"
 """Stands for what came before when the history would begin with an answer: many providers want a user turn first."""
 
-_THOUGHT = re.compile(r"<think>.*?</think>\s*", re.DOTALL | re.IGNORECASE)
-_OPEN_THOUGHT = re.compile(r"^\s*(?:<think>.*|.*?</think>\s*)", re.DOTALL | re.IGNORECASE)
 _WORDS_FOR = {"image_url": "image", "image_base64": "image", "file_url": "file", "file_base64": "file"}
 
 
@@ -70,13 +68,6 @@ def units_of(rows: Sequence[Row], speakers: Speakers) -> tuple[Unit, ...]:
     if units and isinstance(units[0], AssistantTurn):
         units.insert(0, UserTurn((Text(EARLIER_CUT),)))
     return tuple(units)
-
-
-def without_thoughts(text: str) -> str:
-    """An old answer without its `<think>` parts; one that was never closed, or never opened, goes as a whole."""
-    if "think>" not in text.lower():
-        return text
-    return _OPEN_THOUGHT.sub("", _THOUGHT.sub("", text), count=1)
 
 
 def _add_user(units: list[Unit], row: Row, speakers: Speakers) -> None:

@@ -20,6 +20,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     ToolCallChunk,
 )
 
+from runner.conversation.thoughts import without_thoughts
 from runner.events import Json, Usage
 
 _FINISH = "finish_reason"
@@ -47,6 +48,11 @@ class Reply:
     provider_fields: Mapping[str, Json] | None = None
     usage: Usage | None = None
     cut: bool = False
+
+    @property
+    def said(self) -> str:
+        """The text for the history: thoughts go back by provider fields or not at all (B5)."""
+        return without_thoughts(self.text)
 
     @property
     def empty(self) -> bool:

@@ -278,7 +278,7 @@ def test_A4_what_was_read_reads_back_the_same_and_without_notes(config: dict[str
     stored = {
         field.name: value.model_dump() if field.name == "model" else value
         for field in FIELDS
-        if field.at and (value := at(settings, field.at)) is not None or field.name == "timeout"
+        if (field.at and (value := at(settings, field.at)) is not None) or field.name == "timeout"
     }
     again, notes = Settings.read(stored)
     assert again == settings
