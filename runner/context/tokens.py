@@ -225,6 +225,12 @@ class Prices:
     def text(self, text: str) -> int:
         return math.ceil(self.ruler.text(text) * self.scale)
 
+    def system(self, system: System) -> int:
+        return math.ceil(self.ruler.system(system) * self.scale)
+
+    def tools(self, tools: Iterable[ToolSpec]) -> int:
+        return math.ceil(self.ruler.tools(tools) * self.scale)
+
     def part(self, part: Part) -> int:
         return math.ceil(self.ruler.part(part) * self.scale)
 

@@ -23,6 +23,13 @@ def limits(window: int, *, recent: int = 20_000, summary: int = 8_000, reserve: 
     return Limits(Budget.of(window, reserve).input, recent, summary)
 
 
+def exchange(turns: int, asked: str, answered: str) -> tuple[Unit, ...]:
+    units: list[Unit] = []
+    for number in range(turns):
+        units += [user(f"{asked} {number}"), assistant(answered)]
+    return (*units, user("last question"))
+
+
 def check(units: tuple[Unit, ...], made: Plan, bounds: Limits) -> None:
     assert made.tokens <= bounds.input
     assert made.kept, "nothing is left to ask"
@@ -56,7 +63,7 @@ def test_F3_a_request_within_the_budget_is_left_alone() -> None:
 
 
 def test_F4_stubs_come_first_and_are_often_enough() -> None:
-    units = (
+    units: tuple[Unit, ...] = (
         user("look"),
         *(tool_turn("data row 17\n" * 700, number) for number in range(6)),
         assistant("ok"),
@@ -90,7 +97,7 @@ def test_F3_the_older_part_goes_and_a_recent_tail_of_whole_turns_stays() -> None
 
 
 def test_F3_the_recent_tail_is_bounded_by_its_setting() -> None:
-    units = (*(unit for _ in range(200) for unit in (user("q " * 200), assistant("a " * 200))), user("last"))
+    units = exchange(200, "q " * 200, "a " * 200)
     made = plan(units, fixed=Fixed(200), limits=limits(64_000, recent=3_000), prices=PRICES)
     assert made.step is Step.SUMMARISE
     assert PRICES.units(made.kept) <= 3_000
@@ -98,7 +105,7 @@ def test_F3_the_recent_tail_is_bounded_by_its_setting() -> None:
 
 def test_F3_in_a_long_tool_run_the_question_and_the_newest_results_stay() -> None:
     steps = tuple(tool_turn(f"finding {number}. " * 60, number, text="thinking aloud " * 40) for number in range(60))
-    units = (user("old"), assistant("old answer"), user("the question of this run"), *steps)
+    units: tuple[Unit, ...] = (user("old"), assistant("old answer"), user("the question of this run"), *steps)
     made = plan(units, fixed=Fixed(200), limits=limits(8_000), prices=PRICES)
     assert made.step is Step.SUMMARISE
     assert made.kept[0] is units[2]
@@ -108,7 +115,7 @@ def test_F3_in_a_long_tool_run_the_question_and_the_newest_results_stay() -> Non
 
 def test_F3_input_that_came_during_the_run_is_joined_to_the_question_when_the_steps_between_go() -> None:
     steps = tuple(tool_turn("x y z " * 160, number, text="words " * 200) for number in range(20))
-    units = (user("the question"), *steps[:19], user("also this"), steps[19])
+    units: tuple[Unit, ...] = (user("the question"), *steps[:19], user("also this"), steps[19])
     made = plan(units, fixed=Fixed(100), limits=limits(2_500), prices=PRICES, question=0)
     first = made.kept[0]
     assert isinstance(first, UserTurn)
@@ -167,7 +174,7 @@ def test_F7_pictures_that_leave_no_room_for_words_end_in_one_clear_error() -> No
 
 
 def test_F6_rows_that_leave_the_fetch_limit_are_folded_though_the_budget_is_free() -> None:
-    units = (*(unit for n in range(20) for unit in (user(f"q{n}"), assistant(f"a{n}"))), user("now"))
+    units = exchange(20, "q", "a")
     made = plan(units, fixed=Fixed(50), limits=limits(200_000), prices=PRICES, leaving=9)
     assert made.step is Step.SUMMARISE
     assert made.older == units[:10]
