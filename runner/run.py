@@ -14,6 +14,7 @@ from config.choices import ToolMode
 from config.notices import Notice, say
 from config.settings import Settings
 from runner.assembly import Assembled, assemble
+from runner.context.budget import Budget
 from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
 from runner.ending import Say, answered, stopped
@@ -33,6 +34,9 @@ from runner.tools.results import Renderer
 from runner.turn import Turns
 from runner.view import View
 from runner.visible import Visible
+
+WINDOW_KEY = "model_context_window_tokens"
+"""Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
 
 
 class Worker:
@@ -120,7 +124,7 @@ class _Run:
 
     def _loop(self, start: Assembled, lineup: Lineup) -> Loop:
         settings = self._settings
-        view = View(start.system, start.units, start.catalogue.specs)
+        view = View(start.system, start.units, start.catalogue.specs, self._budget)
         view.add(start.question)
         self._turns = Turns(
             self._host, lineup, view, self._visible, self._outbox.show, remove_think=settings.remove_think
@@ -147,6 +151,11 @@ class _Run:
         progress = Progress(self._visible, self._outbox.show, wanted=settings.progress_notices)
         taken = (call.id for unit in start.units if isinstance(unit, AssistantTurn) for call in unit.calls)
         return Rounds(start.catalogue, executor, progress, self._say, CallIds(taken))
+
+    def _budget(self, model_id: str) -> Budget:
+        limits = self._settings.context
+        reported = self._ctx.runtime.metadata.get(WINDOW_KEY)
+        return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported)
 
     def _usage(self) -> Usage | None:
         return self._turns.usage if self._turns else None

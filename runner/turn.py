@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import aclosing
 
+from runner.context.meter import Meter, counting_unavailable
+from runner.conversation.request import Request
 from runner.conversation.wire import Wire
-from runner.errors import ModelFailed, ModelTrouble
+from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble
 from runner.events import Usage
 from runner.host import Host
 from runner.models.lineup import Lineup, ModelRef
@@ -47,6 +49,7 @@ class Turns:
         self._remove_think = remove_think
         self._wire = Wire()
         self._providers: dict[str, HostModel] = {}
+        self._meter = Meter(self._count)
         self.usage: Usage | None = None
         self.count = 0
         self.images_left_out = False
@@ -67,10 +70,10 @@ class Turns:
                 if self._visible.turn_shown:
                     raise BrokenOff(failure.model_id, failure.cause, failure.text) from failure
                 if not (self._retry_without_images(failure) or self._retry_without_tools(failure, conclude)):
-                    self._lineup.advance(failure)
+                    self._advance(failure)
 
     async def _ask(self, model: HostModel, *, conclude: bool) -> Reply:
-        request = await self._view.request(model, conclude=conclude)
+        request = await self._view.request(model, self._meter, conclude=conclude)
         self._visible.begin_turn()
         reader = ReplyReader(model.id)
         try:
@@ -84,6 +87,9 @@ class Turns:
         if reply.empty and not self._visible.shown:
             raise ModelFailed(model.id, ModelTrouble.EMPTY, "the reply has neither text nor a tool call")
         return reply
+
+    async def _count(self, model_id: str, request: Request) -> int:
+        return await self._providers[model_id].count(request)
 
     def _provider(self, ref: ModelRef) -> HostModel:
         if ref.id not in self._providers:
@@ -104,6 +110,13 @@ class Turns:
             return False
         self._view.leave_out_tools()
         return True
+
+    def _advance(self, failure: ModelFailed) -> None:
+        """The next model; where none is left only because none can be counted for, that is what is said (F2)."""
+        try:
+            self._lineup.advance(failure)
+        except AllModelsFailed as all_failed:
+            raise counting_unavailable(all_failed.failures) or all_failed from failure
 
     def _add_usage(self, usage: Usage | None) -> None:
         if usage is not None:

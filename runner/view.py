@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from runner.context.budget import Budget
+from runner.context.meter import Meter
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import Image, System, Text, Unit, UserTurn
 from runner.events import Json
@@ -13,10 +16,17 @@ from runner.models.provider import HostModel
 class View:
     """The growing conversation of one run, and the request it makes for a model."""
 
-    def __init__(self, system: System, units: tuple[Unit, ...], tools: tuple[ToolSpec, ...] = ()) -> None:
+    def __init__(
+        self,
+        system: System,
+        units: tuple[Unit, ...],
+        tools: tuple[ToolSpec, ...],
+        budget_of: Callable[[str], Budget],
+    ) -> None:
         self._system = system
         self._units = list(units)
         self._tools = tools
+        self._budget_of = budget_of
 
     @property
     def has_tools(self) -> bool:
@@ -42,10 +52,15 @@ class View:
         """Offer no tools any more, for the rest of the run (D6)."""
         self._tools = ()
 
-    async def request(self, model: HostModel, *, conclude: bool = False) -> Request:
-        """The request for this model, within its budget. `conclude`: tools stay listed, but none may be called (D6)."""
+    async def request(self, model: HostModel, meter: Meter, *, conclude: bool = False) -> Request:
+        """The request for this model, within its budget. `conclude`: tools stay listed, but none may be called (D6).
+
+        Raises CountFailed when it cannot be counted for this model, CountingUnavailable when for none.
+        """
         extra: dict[str, Json] = {"tool_choice": "none"} if conclude and self._tools else {}
-        return Request(self._system, tuple(self._units), self._tools, extra)
+        request = Request(self._system, tuple(self._units), self._tools, extra)
+        await meter.measure(request, model=model.id, budget=self._budget_of(model.id))
+        return request
 
 
 def _without_images(unit: Unit, instead: str) -> Unit:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 from langbot_plugin.api.entities.builtin.provider.message import LLMStreamEvent, Message, MessageChunk
 from langbot_plugin.api.entities.builtin.provider.reasoning import ReasoningLevel
 
 from runner.conversation.request import Request
-from runner.conversation.units import Unit
 from runner.conversation.wire import Wire
 from runner.errors import HostCallFailed, HostFailure, ModelFailed, ModelTrouble
 from runner.host import Host, ModelCall
@@ -33,19 +33,15 @@ class HostModel:
     def id(self) -> str:
         return self._ref.id
 
-    @property
-    def counts(self) -> bool:
-        """Whether the Host lets this run count tokens for this model."""
-        return "count_tokens" in self._ref.operations
-
     async def count(self, request: Request) -> int:
-        """Input tokens of a whole request, tool schemas included."""
-        return await self._count(self._call(request))
-
-    async def count_units(self, units: Sequence[Unit]) -> int:
-        """Input tokens of some units alone; a little more than they add to a whole request (F2)."""
-        messages = self._wire.unit_messages(units, self.id)
-        return await self._count(ModelCall(self.id, messages, level=self._level))
+        """Input tokens of a request, tool schemas included (F2). Raises HostCallFailed."""
+        call = self._call(request)
+        try:
+            return await self._host.count_tokens(call)
+        except HostCallFailed as failure:
+            if not self._drops_level(failure):
+                raise
+        return await self._host.count_tokens(replace(call, level=None))
 
     async def answer(self, request: Request, reader: ReplyReader) -> AsyncGenerator[str, None]:
         """Yield the visible fragments of a reply; the reader holds all of it afterwards.
@@ -87,14 +83,6 @@ class HostModel:
             return
         result = await self._host.invoke(call)
         yield LLMStreamEvent(chunk=_as_chunk(result.message), usage=result.usage)
-
-    async def _count(self, call: ModelCall) -> int:
-        try:
-            return await self._host.count_tokens(call)
-        except HostCallFailed as failure:
-            if not self._drops_level(failure):
-                raise self._failed(failure) from failure
-            return await self._count(ModelCall(call.model_id, call.messages, call.tools, call.extra))
 
     def _call(self, request: Request) -> ModelCall:
         return ModelCall(

@@ -59,12 +59,16 @@ def test_C2_a_reply_that_is_not_streamed_reads_like_a_stream_of_one_chunk() -> N
 
 
 def test_C2_text_elements_count_as_text_and_other_elements_do_not() -> None:
-    parts = [ContentElement.from_text("a"), ContentElement.from_image_url("http://x/y.png"), ContentElement.from_text("b")]
+    parts = [
+        ContentElement.from_text("a"),
+        ContentElement.from_image_url("http://x/y.png"),
+        ContentElement.from_text("b"),
+    ]
     assert read(MessageChunk(role="assistant", content=parts)).text == "ab"
 
 
 @pytest.mark.parametrize("content", [None, "", []])
-def test_C6_a_chunk_without_text_brings_none(content: str | None | list[ContentElement]) -> None:
+def test_C6_a_chunk_without_text_brings_none(content: str | list[ContentElement] | None) -> None:
     assert ReplyReader("m").feed(MessageChunk(role="assistant", content=content)) == ""
 
 
@@ -85,7 +89,9 @@ def test_C1_a_call_alone_is_no_empty_reply() -> None:
     st.lists(st.tuples(NAMES, JSON_OBJECTS), min_size=1, max_size=4),
     st.data(),
 )
-def test_C2_interleaved_fragments_are_merged_by_id(calls: list[tuple[str, dict[str, object]]], data: st.DataObject) -> None:
+def test_C2_interleaved_fragments_are_merged_by_id(
+    calls: list[tuple[str, dict[str, object]]], data: st.DataObject
+) -> None:
     waiting = []
     for place, (name, arguments) in enumerate(calls):
         written = json.dumps(arguments)
@@ -106,7 +112,9 @@ def test_C2_calls_without_any_id_are_kept_apart_by_a_new_object() -> None:
 
 
 def test_C2_a_new_name_after_complete_json_starts_a_new_call_even_under_the_same_id() -> None:
-    calls = read(fragment("call_0", "f", '{"a":1}'), fragment("call_0", "g", ""), fragment("call_0", "g", '{"b":2}')).calls
+    calls = read(
+        fragment("call_0", "f", '{"a":1}'), fragment("call_0", "g", ""), fragment("call_0", "g", '{"b":2}')
+    ).calls
     assert [(call.name, call.arguments) for call in calls] == [("f", '{"a":1}'), ("g", '{"b":2}')]
 
 
@@ -143,7 +151,9 @@ def test_C2_provider_fields_of_a_call_and_of_a_reply_survive() -> None:
     assert reply.calls == (RawCall("c", "f", "{}", {"thought_signature": "s"}),)
 
 
-@pytest.mark.parametrize(("reason", "cut"), [("length", True), ("max_tokens", True), ("stop", False), ("tool_calls", False)])
+@pytest.mark.parametrize(
+    ("reason", "cut"), [("length", True), ("max_tokens", True), ("stop", False), ("tool_calls", False)]
+)
 def test_C2_a_reply_cut_by_its_length_says_so(reason: str, cut: bool) -> None:
     reply = read(text("half", finish_reason=reason))
     assert reply.cut is cut
@@ -173,7 +183,11 @@ def test_C5_missing_counters_are_zero_and_nested_extras_keep_their_place() -> No
 
 
 USAGES = st.builds(
-    Usage, st.integers(0, 99), st.integers(0, 99), st.integers(0, 99), st.dictionaries(st.sampled_from("ab"), st.integers(0, 9))
+    Usage,
+    st.integers(0, 99),
+    st.integers(0, 99),
+    st.integers(0, 99),
+    st.dictionaries(st.sampled_from("ab"), st.integers(0, 9)),
 )
 
 
