@@ -22,7 +22,7 @@ def at(settings: Settings, path: str) -> Any:
 
 
 # Field, what the binding stores, where it ends up in the settings, as which value, and whether a note says so.
-ODD_BINDINGS = [
+ODD_BINDINGS: list[tuple[str, Any, str, Any, bool]] = [
     # Numbers: 0 or less is the default, then a clamp.
     ("retrieval-top-k", None, "knowledge.top_k", 5, False),
     ("retrieval-top-k", 0, "knowledge.top_k", 5, True),
@@ -278,7 +278,7 @@ def test_A4_what_was_read_reads_back_the_same_and_without_notes(config: dict[str
     stored = {
         field.name: value.model_dump() if field.name == "model" else value
         for field in FIELDS
-        if field.at and (value := at(settings, field.at)) is not None or field.name == "timeout"
+        if (field.at and (value := at(settings, field.at)) is not None) or field.name == "timeout"
     }
     again, notes = Settings.read(stored)
     assert again == settings
