@@ -22,7 +22,7 @@ def at(settings: Settings, path: str) -> Any:
 
 
 # Field, what the binding stores, where it ends up in the settings, as which value, and whether a note says so.
-ODD_BINDINGS = [
+ODD_BINDINGS: list[tuple[str, Any, str, Any, bool]] = [
     # Numbers: 0 or less is the default, then a clamp.
     ("retrieval-top-k", None, "knowledge.top_k", 5, False),
     ("retrieval-top-k", 0, "knowledge.top_k", 5, True),
