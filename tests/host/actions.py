@@ -18,7 +18,7 @@ class Actions(ResourceActions, RunActions):
 
     async def answer(self, action: str, data: Json) -> Json:
         """The reply data of a unary action. Raises ActionRefused, or what the Host's own code would raise."""
-        method = getattr(self, f"on_{action}", None)
+        method = self.world.answers.get(action) or getattr(self, f"on_{action}", None)
         if method is None:
             raise ActionRefused(f"Action {action} is not part of the test host")
         answered: Json = await method(data)

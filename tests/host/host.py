@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -15,7 +15,7 @@ from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 from . import context
 from .box import Box
 from .delivery import Chat
-from .faults import Fault, FaultPlan
+from .faults import Fault, FaultPlan, action_name
 from .host_handler import HostHandler
 from .incoming import Attachment, Incoming
 from .knowledge import Chunk, KnowledgeBase
@@ -57,11 +57,16 @@ class _Link:
         self.service: RunnerRuntimeService = runtime_service(container, self.host)
         self.loop = asyncio.get_running_loop()
         self.closed = False
+        self.bystanders = asyncio.all_tasks()
         self._tasks = [asyncio.create_task(self.plugin.run()), asyncio.create_task(self.host.run())]
 
     @property
     def usable(self) -> bool:
         return not self.closed and self.loop is asyncio.get_running_loop() and not any(t.done() for t in self._tasks)
+
+    @property
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        return {*self._tasks, *self.host.working}
 
     async def close(self) -> None:
         self.closed = True
@@ -209,6 +214,10 @@ class TestHost:
         """The `nth` call of `action` from now on fails so, and the `times` - 1 after it; None: all after it."""
         self.faults.add(action, fault, nth, times)
 
+    def answer_with(self, action: str, make: Callable[[Json], Awaitable[Json]]) -> None:
+        """A test's own answer to every call of a unary action: `make` gets the request data, gives the reply data."""
+        self.world.answers[action_name(action)] = make
+
     # What there is
 
     @property
@@ -260,6 +269,7 @@ class TestHost:
         chat = Chat(streaming=self.world.streaming_adapter, seconds=self.world.chat_seconds)
         record = RunRecord(run_id, incoming, ctx, chat, ReplyStreams(self.world.platform), number=len(self.runs) + 1)
         self.world.runs.append(record)
+        record.runner_closed.set()  # until it has begun
         record.task = asyncio.create_task(conduct(self.world, record, link.service))
         return record
 
@@ -267,6 +277,24 @@ class TestHost:
         if self._link is None or not self._link.usable:
             self._link = _Link(self.runner, self.manifest, self.world, self.faults)
         return self._link
+
+    async def idle(self) -> None:
+        """Waits for work the Host still does for calls that were given up."""
+        while self._link is not None and self._link.host.working:
+            await asyncio.wait(self._link.host.working)
+
+    async def orphans(self) -> list[asyncio.Task[Any]]:
+        """Tasks that live on although no run does: those of this Host and of the test itself are not among them."""
+        assert self._link is not None
+        await asyncio.sleep(0.05)  # the SDK's own closing words are still under way when a run ends
+        own = self._link.tasks | {one for one in (asyncio.current_task(),) if one is not None}
+        return [task for task in asyncio.all_tasks() - own - self._link.bystanders if not task.done()]
+
+    async def use(self, runner: Runner, manifest: RunnerManifest | None = None) -> None:
+        """Puts another Runner in the place of the one so far, as a new version of the plugin would be."""
+        await self.aclose()
+        self.runner = runner
+        self.world.manifest = self.manifest = manifest or self.manifest
 
     async def aclose(self) -> None:
         """Ends runs that still go on and closes the connections."""

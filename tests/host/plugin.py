@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,7 +15,7 @@ from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.definition.plugin import NonePlugin
 from langbot_plugin.api.entities.builtin.runner.manifest import RunnerManifest
 from langbot_plugin.cli.run.handler import PluginRuntimeHandler
-from langbot_plugin.entities.io.actions.enums import ActionType, CommonAction
+from langbot_plugin.entities.io.actions.enums import ActionType, CommonAction, RuntimeToPluginAction
 from langbot_plugin.entities.io.errors import ConnectionClosedError
 from langbot_plugin.runtime.io.connection import Connection
 from langbot_plugin.runtime.plugin.container import ComponentContainer, PluginContainer, RuntimeContainerStatus
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 AUTHOR, NAME, COMPONENT = "langbot-team", "LocalAgent", "default"
 RUNNER_ID = f"plugin:{AUTHOR}/{NAME}/{COMPONENT}"
+_RUN = RuntimeToPluginAction.RUN_RUNNER.value
 
 # Every handler prepares a folder for file transfers; one folder for all keeps them out of the working tree.
 _FILES = tempfile.TemporaryDirectory(prefix="langbot-test-host-")
@@ -187,6 +188,23 @@ class ObservedPluginHandler(PluginRuntimeHandler):
             timeout = fault.seconds
         return call, seq, timeout
 
+    def watch_runs(self) -> None:
+        """Lets a record know when its Runner is really at its end: the runtime closes it after the run has ended."""
+        forward = cast(Callable[[dict[str, Any]], AsyncGenerator[Any, None]], self.actions[_RUN])
+
+        async def watched(data: dict[str, Any]) -> AsyncGenerator[Any, None]:
+            record = self.world.run(data["context"]["run_id"])
+            assert record is not None
+            record.runner_closed.clear()
+            try:
+                async with aclosing(forward(data)) as results:
+                    async for result in results:
+                        yield result
+            finally:
+                record.runner_closed.set()
+
+        self.actions[_RUN] = cast(Any, watched)
+
     def _note(self, run_id: str | None, call: Call) -> None:
         record = self.world.run(run_id)
         if record is not None:
@@ -221,6 +239,7 @@ def plugin_side(connection: Connection, container: PluginContainer, runner: Runn
         else:
             os.environ[PLUGIN_FILE_STORAGE_DIR_ENV] = before
     handler.plugin_container = container
+    handler.watch_runs()
     runner.bind_runtime(  # type: ignore[no-untyped-call]  # the SDK leaves this method without types
         plugin_runtime_handler=handler, plugin_config={}, plugin_identity=f"{AUTHOR}/{NAME}"
     )

@@ -16,6 +16,8 @@ from .records import Call, Calls
 from .script import Json, ModelRequest
 from .transcript import BOT, WORKSPACE
 
+CLOSING_SECONDS = 5.0
+
 # Columns that only runtimes outside the plugin system use.
 _NEVER_SET = (
     "thread_id",
@@ -60,6 +62,7 @@ class RunRecord:
     number: int = 0
     usage_slot: Json | None = None
     task: asyncio.Task[None] | None = None
+    runner_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     # What the person in the chat got
@@ -124,9 +127,14 @@ class RunRecord:
         return self.status == "running"
 
     async def wait(self) -> RunRecord:
-        """Waits for the end of the run and returns it."""
+        """Waits until the run has ended and its Runner is closed, which comes a little later, and returns the record.
+
+        Raises TimeoutError for a Runner that goes on for `CLOSING_SECONDS` after its run.
+        """
         if self.task is not None:
             await asyncio.shield(self.task)
+        async with asyncio.timeout(CLOSING_SECONDS):
+            await self.runner_closed.wait()
         return self
 
     def news(self) -> None:

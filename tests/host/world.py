@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -59,6 +60,7 @@ class World:
     storage: dict[str, dict[str, str]] = field(default_factory=lambda: {"plugin": {}, "workspace": {}})
     events: list[Json] = field(default_factory=list)
     runs: list[RunRecord] = field(default_factory=list)
+    answers: dict[str, Callable[[Json], Awaitable[Json]]] = field(default_factory=dict)
 
     def model(self, model_id: str) -> Model | None:
         return next((model for model in self.models if model.id == model_id), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -28,11 +27,10 @@ class Probe(Runner):
     async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:  # type: ignore[override]
         self.contexts.append(ctx)
         made = self._step(self.get_run_api(ctx), ctx)
-        if inspect.isasyncgen(made):
+        if isinstance(made, AsyncIterator):
             async for result in made:
                 yield result
             return
-        assert inspect.isawaitable(made)
         self.seen.append(await made)
         yield completed(ctx, "done")
         yield RunnerResult.run_completed(ctx.run_id)
