@@ -30,14 +30,14 @@ def answered(
     say: Say,
     usage: Usage | None,
     *,
-    notes: tuple[Notice, ...] = (),
+    notes: tuple[str, ...] = (),
     record: Mapping[str, Json] | None = None,
     file_ids: tuple[str, ...] = (),
     finish_reason: str = "stop",
 ) -> tuple[Event, ...]:
     """The whole visible text as the one completed message, then the end. An empty answer becomes a sentence."""
     for note in notes:
-        visible.note(say(note))
+        visible.note(note)
     if not visible.shown:
         visible.note(say(Notice.EMPTY_ANSWER))
     text, record = fitted(visible.text, record, say(Notice.TRANSPORT_LIMIT_NOTE))

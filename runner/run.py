@@ -96,10 +96,10 @@ class _Run:
         """The last events of a run that ended by itself; a silent one says nothing at all (D5)."""
         if ending.silent and not self._visible.shown:
             return (Completed(usage=self._usage()),)
-        notes = (Notice.LENGTH_LIMIT_NOTE,) if ending.cut else ()
+        notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
         if ending.concluded and not self._visible.shown:
-            notes = (*notes, Notice.TOOL_ROUNDS_NOTE)
-        return answered(self._visible, self._say, self._usage(), notes=notes)
+            notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._settings.tools.max_rounds))
+        return answered(self._visible, self._say, self._usage(), notes=tuple(notes))
 
     async def _guarded(self) -> Ending:
         """The run's work under its own deadline, with an eye on the Host's stop flag."""
