@@ -1,6 +1,8 @@
 """A4: whatever a binding holds, it becomes typed settings, and nothing raises."""
 
 import math
+import subprocess
+import sys
 from functools import reduce
 from typing import Any
 
@@ -335,3 +337,10 @@ def test_settings_cannot_be_changed() -> None:
     settings, _ = Settings.read({})
     with pytest.raises(ValueError, match="frozen"):
         settings.timeout = 1  # type: ignore[misc]
+
+
+def test_a_running_plugin_needs_neither_the_generator_nor_yaml() -> None:
+    script = (
+        "import sys, config.settings, config.notices; sys.exit(not {'yaml', 'config.form'}.isdisjoint(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
