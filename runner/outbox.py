@@ -11,7 +11,7 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
-from runner.events import Answer, Completed, Event, Failed, Snapshot
+from runner.events import Answer, Completed, Event, Failed, Log, Snapshot
 
 BASE_PAUSE = 0.3
 """Seconds between two snapshots of a short text, at least."""
@@ -21,6 +21,10 @@ CHARS_PER_EXTRA_SECOND = 40_000
 
 FRAME_BUDGET = 900_000
 """Bytes of JSON one snapshot or answer may take: a frame of the wire holds 1 MiB, envelope included."""
+
+
+HEARTBEAT = 90.0
+"""Seconds of silence after which something is said: without a deadline the Host ends a run after 300 (G3)."""
 
 
 def pause_after(text: str) -> float:
@@ -43,6 +47,7 @@ class Outbox:
         self._sent_text: str | None = None
         self._sequence = 0
         self._due = 0.0
+        self._spoken = clock()
         self._changed = asyncio.Event()
 
     @property
@@ -86,16 +91,21 @@ class Outbox:
             if self._pending is not None and not self._queue and self._clock() >= self._due:
                 text, self._pending = self._pending, None
                 self._queue.extend(self._snapshot(text))
+            if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
+                self._queue.append(Log("still working", "debug"))
             if self._queue:
+                self._spoken = self._clock()
                 return self._queue.popleft()
             await self._wait()
 
     async def _wait(self) -> None:
-        """Sleep until something is posted, or until the pending snapshot is due."""
+        """Sleep until something is posted, the pending snapshot is due, or the silence has lasted too long."""
         self._changed.clear()
-        left = None if self._pending is None else max(0.0, self._due - self._clock())
+        until = self._spoken + HEARTBEAT
+        if self._pending is not None:
+            until = min(until, self._due)
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(max(0.0, until - self._clock())):
                 await self._changed.wait()
         except TimeoutError:
             return
