@@ -47,13 +47,16 @@ Bases = Sequence[KnowledgeBase] | Mapping[str, Sequence[Chunk | str]]
 class _Link:
     """A plugin and a Host joined for one event loop."""
 
-    def __init__(self, runner: Runner, manifest: RunnerManifest, world: World, faults: FaultPlan) -> None:
+    def __init__(
+        self, runner: Runner, manifest: RunnerManifest, world: World, faults: FaultPlan, *, threaded: bool
+    ) -> None:
         plugin_end, host_end, self.meter = connect()
         container = container_for(runner, component_spec(manifest))
         self.log = CallLog(self.meter)
         self.plugin: ObservedPluginHandler = plugin_side(plugin_end, container, runner)
         self.plugin.log, self.plugin.faults, self.plugin.world = self.log, faults, world
         self.host = HostHandler(host_end, world, self.log)
+        self.plugin.threaded = self.host.threaded = threaded
         self.service: RunnerRuntimeService = runtime_service(container, self.host)
         self.loop = asyncio.get_running_loop()
         self.closed = False
@@ -86,6 +89,7 @@ class TestHost:
     `models` default to one, `m1`, that echoes; `config["model"]` to the first of them with the others (rerank models
     apart) as fallbacks; `config["knowledge-bases"]` to all; `config["prompt"]` to one system row, which is also the
     effective `prompt` unless given. `context_window` fills `model_context_window_tokens`, which 4.11.2 leaves empty.
+    `threaded_codec`: JSON is coded in threads, as the SDK does in production; slower, for measuring the event loop.
     """
 
     __test__ = False
@@ -116,6 +120,7 @@ class TestHost:
         hop_limits: Mapping[str, float] | None = None,
         result_seconds: float = 0.0,
         chat_seconds: float = 0.0,
+        threaded_codec: bool = False,
     ) -> None:
         self.runner = runner or PassThroughRunner()  # type: ignore[no-untyped-call]
         self.manifest = manifest or full_manifest()
@@ -146,6 +151,7 @@ class TestHost:
             withheld_apis=frozenset(withheld_apis),
             workspace_storage=workspace_storage,
         )
+        self._threaded = threaded_codec
         self._link: _Link | None = None
 
     # Messages
@@ -275,7 +281,7 @@ class TestHost:
 
     def _open(self) -> _Link:
         if self._link is None or not self._link.usable:
-            self._link = _Link(self.runner, self.manifest, self.world, self.faults)
+            self._link = _Link(self.runner, self.manifest, self.world, self.faults, threaded=self._threaded)
         return self._link
 
     async def idle(self) -> None:

@@ -16,9 +16,10 @@ from typing import Any, cast
 from langbot_plugin.entities.io.actions.enums import PluginToRuntimeAction
 from langbot_plugin.entities.io.resp import ActionResponse
 from langbot_plugin.runtime.io.connection import Connection
-from langbot_plugin.runtime.io.handler import MAX_PROTOCOL_ERROR_CHARS, Handler
+from langbot_plugin.runtime.io.handler import MAX_PROTOCOL_ERROR_CHARS
 
 from .actions import Actions
+from .codec import InlineCodec
 from .faults import Fault
 from .plugin import files_folder
 from .records import Call, CallLog
@@ -68,7 +69,7 @@ def refusal(error: BaseException) -> str:
     return f"ActionCallError: {type(error).__name__}: {text}"
 
 
-class HostHandler(Handler):
+class HostHandler(InlineCodec):
     """Serves the actions of `world` over one connection."""
 
     def __init__(self, connection: Connection, world: World, log: CallLog) -> None:

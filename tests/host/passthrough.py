@@ -7,6 +7,7 @@ record. What it cannot do, a test must not expect from the Host either.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ class PassThroughRunner(Runner):
         rows = [Message.model_validate(row.content_json) for row in reversed(history.items) if row.content_json]
         messages = [*(Message.model_validate(row) for row in prompt), *rows]
         shown, sequence = "", 0
-        while True:
+        for number in itertools.count():
             turn = _Turn()
             async for chunk in api.invoke_llm_stream(_model(ctx), messages, _tools(ctx)):
                 turn.add(chunk)
@@ -71,7 +72,7 @@ class PassThroughRunner(Runner):
             shown += turn.text
             if not turn.calls:
                 break
-            messages.append(turn.message(sequence))
+            messages.append(turn.message(number))
             messages += await _call_all(api, messages[-1])
         yield RunnerResult.message_completed(ctx.run_id, Message(role="assistant", content=shown))
         yield RunnerResult.run_completed(ctx.run_id)

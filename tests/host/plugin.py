@@ -22,6 +22,7 @@ from langbot_plugin.runtime.plugin.container import ComponentContainer, PluginCo
 from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 from langbot_plugin.runtime.security import PLUGIN_FILE_STORAGE_DIR_ENV
 
+from .codec import InlineCodec
 from .faults import Fault, FaultPlan
 from .records import Call, CallLog
 
@@ -127,7 +128,7 @@ def runtime_service(container: PluginContainer, host_handler: object) -> RunnerR
     return _service(container)
 
 
-class ObservedPluginHandler(PluginRuntimeHandler):
+class ObservedPluginHandler(InlineCodec, PluginRuntimeHandler):
     """The real handler of a plugin process that also keeps the log of what the plugin asked.
 
     Calls are timed here, in the plugin, as only it knows which answer it had before it asked the next question.

@@ -68,7 +68,7 @@ class ResourceActions(Sessions):
         try:
             reply = await provider.ask(model, request, self.world.language)
             async for event in provider.stream(reply, request, self.world.language):
-                if (event.get("chunk") or {}).get("is_final"):
+                if _stops(event):
                     record.usage_slot = provider.usage_of(reply, request)
                 yield event
         except (GeneratorExit, asyncio.CancelledError):
@@ -128,3 +128,9 @@ class ResourceActions(Sessions):
             return {"results": await base.retrieve(data["query_text"], data.get("top_k", 5))}
         except Exception as error:  # plugin/handler.py:_make_rag_error_response catches all
             raise ActionRefused(f"[RetrievalError/{type(error).__name__}] [kb_id={base_id}] {error}") from error
+
+
+def _stops(event: Json) -> bool:
+    """Whether this is the chunk with the finish reason, with which providers report usage."""
+    fields = (event.get("chunk") or {}).get("provider_specific_fields") or {}
+    return "finish_reason" in fields
