@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import regex
 
 _GRAPHEME = regex.compile(r"\X")
-# Between two characters without any joining property there is always a border, whatever stands around them. Starting
-# from such a place keeps the work small, and right even when the text before it is not at hand.
-_SURE_BEFORE = regex.compile(r"(?r)(?<=\p{GCB=Other})(?=\p{GCB=Other})")
-_SURE_AFTER = regex.compile(r"(?<=\p{GCB=Other})(?=\p{GCB=Other})")
+_SURE = (
+    r"(?<=[\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\p{GCB=V}\p{GCB=T}])"
+    r"(?=[\p{GCB=Other}\p{GCB=RI}\p{GCB=L}\p{GCB=LV}\p{GCB=LVT}])"
+    r"|(?<=[\p{GCB=Control}\n])(?=.)"
+    r"|(?<=\p{GCB=Extend})(?=\p{Extended_Pictographic})"
+)
+"""Places where a grapheme ends whatever stands further away (UAX 29). Starting from one keeps the work small, since
+finding the borders of a long run of flags takes quadratic time, and right even when the text before is not at hand."""
+_SURE_BEFORE = regex.compile(f"(?r){_SURE}", regex.DOTALL)
+_SURE_AFTER = regex.compile(_SURE, regex.DOTALL)
+_NEAR = 2_048
 _UNSENDABLE = regex.compile(r"[\x00\ud800-\udfff]")
 
 
@@ -21,13 +28,18 @@ def sendable(text: str) -> str:
 
 
 def head(text: str, size: int) -> str:
-    """The longest beginning of at most `size` characters that ends between two graphemes."""
+    """A beginning of at most `size` characters that ends between two graphemes.
+
+    It is the longest one, unless more than 2,048 characters before the limit are joined without a sure border.
+    """
     if size <= 0:
         return ""
     if len(text) <= size:
         return text
-    sure = _SURE_BEFORE.search(text, 0, size)
+    sure = _SURE_BEFORE.search(text, 0, size + 1)
     end = sure.start() if sure else 0
+    if size - end > _NEAR:
+        return text[:end]
     # One character more than may stay shows whether the last grapheme ends at the limit or goes on behind it.
     for found in _GRAPHEME.finditer(text, end, size + 1):
         if found.end() > size:
@@ -37,7 +49,7 @@ def head(text: str, size: int) -> str:
 
 
 def tail(text: str, size: int, *, whole: bool = True) -> str:
-    """The longest end of at most `size` characters that begins between two graphemes.
+    """An end of at most `size` characters that begins between two graphemes; as long as `head` would be.
 
     `whole` False says that `text` itself may begin inside a grapheme; that beginning is then never part of the result.
     """
@@ -47,12 +59,11 @@ def tail(text: str, size: int, *, whole: bool = True) -> str:
         return text
     wanted = max(0, len(text) - size)
     sure = _SURE_BEFORE.search(text, 0, min(wanted + 1, len(text)))
-    if sure is None and not whole:
+    start = sure.start() if sure else 0 if whole else None
+    if start is None or wanted - start > _NEAR:
         sure = _SURE_AFTER.search(text, wanted)
-        if sure is None:
-            return ""
-    start = sure.start() if sure else 0
-    if start >= wanted:
+        return text[sure.start() :] if sure else ""
+    if start == wanted:
         return text[start:]
     for found in _GRAPHEME.finditer(text, start):
         if found.start() >= wanted:

@@ -85,7 +85,7 @@ def _is_of_type(value: object, name: str) -> bool:
         case "number":
             return number
         case "integer":
-            return number and float(value).is_integer()  # type: ignore[arg-type]  # `number` says it is one
+            return number and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
         case "array":
             return isinstance(value, list)
         case "object":

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
+from runner.conversation.record import RecordedCall
 from runner.conversation.units import ToolCall, ToolResult
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json, Log, ToolFinished, ToolStarted
@@ -201,6 +202,15 @@ class Batch:
         effect = "before this call ended; it may still have an effect" if asked else "before this call began"
         prepared = self._prepared[at]
         return Outcome(prepared.call, self._executor.renderer.error(code, f"{why} {effect}"), prepared.entry, asked)
+
+
+def recorded(outcomes: Iterable[Outcome]) -> tuple[RecordedCall, ...]:
+    """What the tool memory keeps of a batch: the calls that really went to a tool (B6)."""
+    return tuple(
+        RecordedCall(outcome.call.name, outcome.call.arguments, outcome.rendered.body, outcome.rendered.error)
+        for outcome in outcomes
+        if outcome.ran
+    )
 
 
 async def _cancel_on(stop: asyncio.Event, chains: Sequence[asyncio.Task[None]]) -> None:
