@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -11,13 +12,15 @@ from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from config.settings import Settings
 from runner.conversation.current import current_turn
-from runner.conversation.history import read_row, rows_before, units_of
+from runner.conversation.history import Row, ToolMemoryForm, read_row, rows_before, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
+from runner.conversation.record import Record, RecordedCall
 from runner.conversation.skills import skill_index
 from runner.conversation.speakers import GROUP_LINE, Speakers
 from runner.conversation.units import System, Unit, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import PAGE_LIMIT, Host
+from runner.memory import ToolMemory, unsaid_turns
 from runner.tools.catalogue import Catalogue
 
 ACTIVATE = "activate"
@@ -33,6 +36,7 @@ class Assembled:
     catalogue: Catalogue
     speakers: Speakers
     question: UserTurn
+    memory: ToolMemory
     notes: tuple[str, ...]
 
 
@@ -47,9 +51,27 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assemb
     speakers = speakers_of(ctx)
     question = current_turn(ctx.input, ctx.actor, speakers)
     rows = [row for item in history_task.result() if (row := read_row(item)) is not None]
-    units = (*prompt.opening, *units_of(rows, speakers))
+    unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
+    units = (*prompt.opening, *_past(rows, speakers, _memory_form(settings, catalogue), unsaid))
     system = _system(prompt, settings, speakers, _skills(ctx, catalogue))
-    return Assembled(system, units, catalogue, speakers, question, (*catalogue.notes, *notes))
+    memory = ToolMemory(unsaid, wanted=settings.tools.memory)
+    return Assembled(system, units, catalogue, speakers, question, memory, (*catalogue.notes, *notes))
+
+
+def _past(
+    rows: Sequence[Row], speakers: Speakers, form: ToolMemoryForm, unsaid: Sequence[tuple[RecordedCall, ...]]
+) -> tuple[Unit, ...]:
+    """The history and, behind the message they answered, the calls of a run that ended without a word (D5)."""
+    units = units_of(rows, speakers, form)
+    if not units or not isinstance(units[-1], UserTurn):
+        return units
+    return (*units, *Record(tuple(unsaid)).as_units("unsaid"))
+
+
+def _memory_form(settings: Settings, catalogue: Catalogue) -> ToolMemoryForm:
+    if not settings.tools.memory:
+        return ToolMemoryForm.NONE
+    return ToolMemoryForm.TURNS if len(catalogue) else ToolMemoryForm.TEXT
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:

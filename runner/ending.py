@@ -44,23 +44,25 @@ def answered(
     return (Answer(text, record, file_ids), Completed(finish_reason, usage))
 
 
-def stopped(outcome: BaseException, visible: Visible, say: Say, usage: Usage | None) -> tuple[Event, ...]:
-    """The last events of a run that could not end by itself."""
+def stopped(
+    outcome: BaseException, visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None = None
+) -> tuple[Event, ...]:
+    """The last events of a run that could not end by itself; what its tools said is remembered all the same."""
     if isinstance(outcome, RunCancelled):
-        return _cancelled(visible, say, usage)
+        return _cancelled(visible, say, usage, record)
     log = Log(_owner_words(outcome), "error")
     notice = _notice_for(outcome, visible, say)
     if notice is None:
         return (log, _failed(outcome, usage))
     visible.note(notice)
-    return (log, *answered(visible, say, usage, finish_reason="error"))
+    return (log, *answered(visible, say, usage, record=record, finish_reason="error"))
 
 
 def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple[str, Mapping[str, Json] | None]:
     """Text and record within one frame of the wire: the record goes first, then the end of the text (C6)."""
     room = FRAME_BUDGET - wire_bytes(text)
     if room >= 0:
-        return text, record if record is None or wire_bytes(str(record)) <= room else None
+        return text, record if record is None or wire_bytes(record) <= room else None
     note = f"\n\n{cut_note}"
     low, high = 0, len(text)
     budget = FRAME_BUDGET - wire_bytes(note)
@@ -70,12 +72,11 @@ def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple
     return text[:low] + note, None
 
 
-def _cancelled(visible: Visible, say: Say, usage: Usage | None) -> tuple[Event, ...]:
+def _cancelled(visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None) -> tuple[Event, ...]:
     """A harmless result first, so that the Host sees its own flag and marks the run cancelled (host-contract §14)."""
     if visible.shown:
         visible.note(say(Notice.STOPPED_NOTE))
-        text, _ = fitted(visible.text, None, say(Notice.TRANSPORT_LIMIT_NOTE))
-        first: Event = Answer(text)
+        first: Event = Answer(*fitted(visible.text, record, say(Notice.TRANSPORT_LIMIT_NOTE)))
     else:
         first = Log("stopped on request before anything was said")
     return (first, Failed("the run was stopped on request", "cancelled", usage=usage))

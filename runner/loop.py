@@ -10,7 +10,7 @@ Past the last allowed round, or near the deadline, a turn is a conclusion: tools
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from runner.conversation.units import AssistantTurn, Text, UserTurn
@@ -48,6 +48,7 @@ class Loop:
         rounds: Rounds,
         steering: Steering,
         deadline: Deadline,
+        settle: Callable[[Ending], Awaitable[None]],
         *,
         max_rounds: int,
         clock: Callable[[], float],
@@ -57,16 +58,22 @@ class Loop:
         self._rounds = rounds
         self._steering = steering
         self._deadline = deadline
+        self._settle = settle
         self._max_rounds = max_rounds
         self._clock = clock
         self._concluding = False
 
     async def run(self) -> Ending:
-        """Runs to the end of the conversation's turn; between the last pull and the return nothing is awaited (G1)."""
+        """Runs to the end of the conversation's turn.
+
+        What has to be settled before the end comes before the last pull; after that nothing is awaited (G1).
+        """
         while True:
             self._conclude_when_late()
             reply = await self._turns.take(conclude=self._concluding)
             going_on, ending = await self._after(reply)
+            if not going_on:
+                await self._settle(ending)
             said = await self._steering.pull()
             if said is not None:
                 self._view.add(said)

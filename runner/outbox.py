@@ -32,9 +32,9 @@ def pause_after(text: str) -> float:
     return BASE_PAUSE + len(text) / CHARS_PER_EXTRA_SECOND
 
 
-def wire_bytes(text: str) -> int:
-    """Bytes of a text as the wire's JSON writes it: ASCII escapes, 6 bytes a Chinese character, 12 an emoji."""
-    return len(json.dumps(text))
+def wire_bytes(value: object) -> int:
+    """Bytes of a text or other JSON value on the wire: ASCII escapes, 6 bytes a Chinese character, 12 an emoji."""
+    return len(json.dumps(value))
 
 
 class Outbox:
@@ -60,6 +60,11 @@ class Outbox:
         if self._pending is None:
             self._changed.set()
         self._pending = text
+
+    def flush(self) -> None:
+        """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it."""
+        self._due = 0.0
+        self._changed.set()
 
     def post(self, event: Event) -> None:
         """Anything but a snapshot, in order."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from config.notices import Notice
 from runner.conversation.units import AssistantTurn, Part, Text, UserTurn
+from runner.memory import ToolMemory
 from runner.models.reply import Reply
 from runner.progress import TOOL_PATIENCE, Progress
 from runner.tools.call_ids import CallIds
@@ -43,8 +44,10 @@ class Rounds:
         progress: Progress,
         say: Callable[..., str],
         ids: CallIds,
+        memory: ToolMemory,
     ) -> None:
         self.catalogue = catalogue
+        self._memory = memory
         self._executor = executor
         self._progress = progress
         self._say = say
@@ -83,6 +86,7 @@ class Rounds:
             author=reply.model_id,
             provider_fields=reply.provider_fields,
         )
+        self._memory.add(outcomes)
         return Round(turn, _pictures(outcomes), outcomes, terminated)
 
 

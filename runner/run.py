@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 
@@ -18,11 +18,12 @@ from runner.context.budget import Budget
 from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
 from runner.ending import Say, answered, stopped
-from runner.errors import RunCancelled, TimeIsUp
-from runner.events import Completed, Event, Log, Usage
+from runner.errors import HostCallFailed, RunCancelled, TimeIsUp
+from runner.events import Completed, Event, Json, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
+from runner.memory import ToolMemory
 from runner.models.lineup import Lineup, authorised
 from runner.outbox import Outbox
 from runner.progress import Progress
@@ -79,6 +80,8 @@ class _Run:
         self._outbox = outbox
         self._visible = Visible()
         self._turns: Turns | None = None
+        self._memory: ToolMemory | None = None
+        self._steering: Steering | None = None
         self._say: Say = partial(_say_in, settings, ctx.input.to_text())
         self._deadline = _deadline_of(ctx, settings)
 
@@ -87,7 +90,7 @@ class _Run:
         try:
             ending = await self._guarded()
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
-            last = stopped(_root_of(outcome), self._visible, self._say, self._usage())
+            last = stopped(_root_of(outcome), self._visible, self._say, self._usage(), self._record())
         else:
             last = self._ended(ending)
         self._outbox.finish(*last)
@@ -99,7 +102,7 @@ class _Run:
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
         if ending.concluded and not self._visible.shown:
             notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._settings.tools.max_rounds))
-        return answered(self._visible, self._say, self._usage(), notes=tuple(notes))
+        return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=self._record())
 
     async def _guarded(self) -> Ending:
         """The run's work under its own deadline, with an eye on the Host's stop flag."""
@@ -120,9 +123,24 @@ class _Run:
         start = await assemble(self._ctx, self._host, self._settings)
         for note in start.notes:
             self._outbox.post(Log(note, "warning"))
-        return await self._loop(start, Lineup(models)).run()
+        self._memory = start.memory
+        self._steering = Steering(self._host, start.speakers)
+        return await self._loop(start, Lineup(models), self._steering).run()
 
-    def _loop(self, start: Assembled, lineup: Lineup) -> Loop:
+    async def _settle(self, ending: Ending) -> None:
+        """What has to be done before the last look for follow-ups; a failure costs memory, never the answer (Q4)."""
+        self._outbox.flush()
+        if self._memory is None:
+            return
+        try:
+            if ending.silent and not self._visible.shown:
+                await self._memory.put_aside(self._host)
+            else:
+                await self._memory.settle(self._host)
+        except HostCallFailed as failure:
+            self._outbox.post(Log(f"the record of tools could not be kept: {failure}", "warning"))
+
+    def _loop(self, start: Assembled, lineup: Lineup, steering: Steering) -> Loop:
         settings = self._settings
         view = View(start.system, start.units, start.catalogue.specs, self._budget)
         view.add(start.question)
@@ -133,8 +151,9 @@ class _Run:
             view,
             self._turns,
             self._rounds(start),
-            Steering(self._host, start.speakers),
+            steering,
             self._deadline,
+            self._settle,
             max_rounds=settings.tools.max_rounds,
             clock=_clock,
         )
@@ -150,12 +169,19 @@ class _Run:
         )
         progress = Progress(self._visible, self._outbox.show, wanted=settings.progress_notices)
         taken = (call.id for unit in start.units if isinstance(unit, AssistantTurn) for call in unit.calls)
-        return Rounds(start.catalogue, executor, progress, self._say, CallIds(taken))
+        return Rounds(start.catalogue, executor, progress, self._say, CallIds(taken), start.memory)
 
     def _budget(self, model_id: str) -> Budget:
         limits = self._settings.context
         reported = self._ctx.runtime.metadata.get(WINDOW_KEY)
         return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported)
+
+    def _record(self) -> Mapping[str, Json] | None:
+        """The private record for the final message: what tools said, and in a group who is who (B6)."""
+        if self._memory is None or self._steering is None:
+            return None
+        speakers = self._steering.speakers
+        return self._memory.record(speakers.names if speakers.group else {})
 
     def _usage(self) -> Usage | None:
         return self._turns.usage if self._turns else None

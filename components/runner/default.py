@@ -12,12 +12,10 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.result import ProcessorLogPayload, RunnerResult, RunnerResultType
 
 from config.settings import Settings
+from runner.conversation.record import KEY
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from runner.host import ProxyHost
 from runner.run import Worker, run
-
-RECORD_KEY = "localagent"
-"""The one key of `provider_specific_fields` that carries the private tool record (B6)."""
 
 _LOG_LIMIT = 65_536
 """Characters the Host takes in one log line (host-contract §10.2)."""
@@ -47,7 +45,7 @@ def result_of(run_id: str, event: Event) -> RunnerResult:
             chunk = MessageChunk(role="assistant", content=text, all_content=text, msg_sequence=sequence)
             return RunnerResult.message_delta(run_id, chunk)
         case Answer(text, record, file_ids):
-            fields = {RECORD_KEY: dict(record)} if record else None
+            fields = {KEY: dict(record)} if record else None
             message = Message(role="assistant", content=text, provider_specific_fields=fields)
             return RunnerResult.message_completed(run_id, message, file_ids=list(file_ids))
         case ToolStarted(call_id, name, arguments):

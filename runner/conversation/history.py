@@ -8,10 +8,13 @@ is settled here, without I/O.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation.record import Record
+from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
@@ -30,6 +33,7 @@ class Row:
     text: str
     cursor: str
     actor_id: str | None
+    record: Record | None = None
 
 
 def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
@@ -54,37 +58,58 @@ def read_row(item: TranscriptItem) -> Row | None:
     if not text.strip():
         return None
     actor = item.metadata.get("actor_id")
-    return Row(item.role, text, item.cursor or "", str(actor) if actor is not None else None)
+    record = read_record(body.get("provider_specific_fields"))
+    return Row(item.role, text, item.cursor or "", str(actor) if actor is not None else None, record)
 
 
-def units_of(rows: Sequence[Row], speakers: Speakers) -> tuple[Unit, ...]:
+class ToolMemoryForm(StrEnum):
+    """How earlier tool calls come back: as turns, as text where the request has no tools, or not at all (B6)."""
+
+    TURNS = "turns"
+    TEXT = "text"
+    NONE = "none"
+
+
+def units_of(rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm) -> tuple[Unit, ...]:
     """Rows, oldest first, as units: neighbours of one role are one turn, roles alternate, a user turn is first."""
+    for row in rows:
+        if row.record is not None:
+            speakers = speakers.knowing(row.record.speakers)
     units: list[Unit] = []
     for row in rows:
         if row.role == "user":
-            _add_user(units, row, speakers)
+            _add_user(units, Text(speakers.says(row.actor_id, row.text)), row.cursor)
         else:
-            _add_answer(units, row)
-    if units and isinstance(units[0], AssistantTurn):
-        units.insert(0, UserTurn((Text(EARLIER_CUT),)))
+            _add_answer(units, row, memory)
     return tuple(units)
 
 
-def _add_user(units: list[Unit], row: Row, speakers: Speakers) -> None:
-    part = Text(speakers.says(row.actor_id, row.text))
+def _add_user(units: list[Unit], part: Text, cursor: str) -> None:
     last = units[-1] if units else None
     if isinstance(last, UserTurn) and last.span is not None:
-        units[-1] = UserTurn((*last.parts, part), Span(last.span.first, row.cursor))
+        units[-1] = UserTurn((*last.parts, part), Span(last.span.first, cursor))
     else:
-        units.append(UserTurn((part,), Span(row.cursor, row.cursor)))
+        units.append(UserTurn((part,), Span(cursor, cursor)))
 
 
-def _add_answer(units: list[Unit], row: Row) -> None:
+def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
+    span = Span(row.cursor, row.cursor)
     last = units[-1] if units else None
-    if isinstance(last, AssistantTurn) and last.span is not None:
-        units[-1] = AssistantTurn(f"{last.text}\n\n{row.text}", span=Span(last.span.first, row.cursor))
-    else:
-        units.append(AssistantTurn(row.text, span=Span(row.cursor, row.cursor)))
+    record = row.record if row.record is not None and row.record.turns else None
+    if isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE):
+        units[-1] = replace(last, text=f"{last.text}\n\n{row.text}", span=Span(_first(last.span, span), row.cursor))
+        return
+    if not isinstance(last, UserTurn):
+        units.append(UserTurn((Text(EARLIER_CUT),), span))
+    if record is not None and memory is ToolMemoryForm.TEXT:
+        _add_user(units, Text(record.as_text()), row.cursor)
+    elif record is not None and memory is ToolMemoryForm.TURNS:
+        units.extend(record.as_units(row.cursor, span=span))
+    units.append(AssistantTurn(row.text, span=span))
+
+
+def _first(earlier: Span | None, later: Span) -> str:
+    return earlier.first if earlier is not None else later.first
 
 
 def _text_of(content: object) -> str:
