@@ -1,8 +1,8 @@
 """What is remembered of a conversation between runs (F6, C7): its form, reading it back, merging.
 
-Every transcript row is in exactly one place: in the summary (between `covers_from` and `covers_until`, outside the gaps), in
-a gap, before `covers_from`'s gap-free start, or newer than `covers_until`, where history is read from. A checkpoint is
-therefore right by itself, and of two that were written at the same time either may stay: it costs a later summary, no row.
+Every transcript row is in exactly one place: in the summary, in a gap, or newer than `covers_until`, where history is
+read from. A checkpoint is therefore right by itself, and of two that were written at the same time either may stay: a
+lost race costs a later summary, no row.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from runner.context.clipping import clip
 from runner.events import Json
 
 KEY: Final = "runner.compaction.checkpoint"
@@ -24,7 +25,7 @@ VERSION: Final = 1
 MAX_BYTES: Final = 256 * 1024
 """The Host's limit for one state value, UTF-8 JSON."""
 
-MAX_SUMMARY: Final = 120_000
+MAX_SUMMARY: Final = 100_000
 """Characters of a summary that are believed and written."""
 
 MAX_GAPS: Final = 16
@@ -47,7 +48,7 @@ class Gap:
 class Checkpoint:
     """`summary` stands for the rows from `covers_from` to `covers_until` (cursors, inclusive) that no gap holds.
 
-    Without a summary both are None. `gaps` stand newest first. `rows` and `summaries` count what was folded and how often,
+    Without a summary both are None. `gaps` stand newest first. `turns` counts what was folded, `summaries` how often,
     `time` is epoch seconds of the last fold, `windows` are the learned windows in tokens by model id (C7), `notes` are
     anything else that is remembered per conversation.
     """
@@ -56,7 +57,7 @@ class Checkpoint:
     covers_from: str | None = None
     covers_until: str | None = None
     gaps: tuple[Gap, ...] = ()
-    rows: int = 0
+    turns: int = 0
     summaries: int = 0
     time: float = 0.0
     windows: Mapping[str, int] = field(default_factory=dict)
@@ -94,7 +95,7 @@ class _Form(BaseModel):
     covers_from: _Cursor | None
     covers_until: _Cursor | None
     gaps: list[_GapForm] = Field(max_length=MAX_GAPS)
-    rows: int = Field(ge=0, le=10**12)
+    turns: int = Field(ge=0, le=10**12)
     summaries: int = Field(ge=0, le=10**9)
     time: float = Field(ge=0, le=10**12, allow_inf_nan=False)
     windows: dict[_Name, Annotated[int, Field(gt=0, le=10**9)]] = Field(max_length=MAX_WINDOWS)
@@ -111,7 +112,7 @@ class _Form(BaseModel):
         return self
 
     def _check_order(self, first: int, last: int) -> None:
-        newest = last
+        newest = last + 1
         for gap in self.gaps:
             after = -1 if gap.after is None else order(gap.after)
             if order(gap.before) > newest or after >= order(gap.before):
@@ -132,7 +133,7 @@ def read(value: Json) -> Checkpoint | None:
         covers_from=form.covers_from,
         covers_until=form.covers_until,
         gaps=tuple(Gap(gap.after, gap.before) for gap in form.gaps),
-        rows=form.rows,
+        turns=form.turns,
         summaries=form.summaries,
         time=form.time,
         windows=form.windows,
@@ -156,7 +157,7 @@ def write(checkpoint: Checkpoint) -> Json:
         "covers_from": checkpoint.covers_from,
         "covers_until": checkpoint.covers_until,
         "gaps": [{"after": gap.after, "before": gap.before} for gap in merged_gaps(checkpoint.gaps)],
-        "rows": checkpoint.rows,
+        "turns": checkpoint.turns,
         "summaries": checkpoint.summaries,
         "time": checkpoint.time,
         "windows": dict(list(checkpoint.windows.items())[-MAX_WINDOWS:]),
@@ -165,9 +166,10 @@ def write(checkpoint: Checkpoint) -> Json:
 
 
 def _sendable(summary: str) -> str:
-    text = summary.encode("utf-8", "ignore").decode("utf-8").replace("\0", "")
-    encoded = text[:MAX_SUMMARY].encode("utf-8")[: MAX_BYTES // 2]
-    return encoded.decode("utf-8", "ignore")
+    text = clip(summary.encode("utf-8", "ignore").decode("utf-8").replace("\0", ""), MAX_SUMMARY)
+    while len(text.encode("utf-8")) > MAX_BYTES // 2:
+        text = clip(text, len(text) * 9 // 10)
+    return text
 
 
 def merged_gaps(gaps: tuple[Gap, ...]) -> tuple[Gap, ...]:
@@ -192,7 +194,7 @@ def _older(first: str | None, second: str | None) -> str | None:
 
 
 def merge(base: Checkpoint | None, current: Checkpoint | None, ours: Checkpoint) -> Checkpoint | None:
-    """What to write, given what this run read first, what is stored now, and what it wants to store; None: write nothing.
+    """What to write, given what this run read first, what is stored now and what it wants to store; None: nothing.
 
     Nothing stored any more where something was: the conversation was reset during the run, and what it covers is gone.
     Another run's newer summary stays, ours is dropped. Learned windows and notes of both are kept.
@@ -211,4 +213,4 @@ def merge(base: Checkpoint | None, current: Checkpoint | None, ours: Checkpoint)
 
 def _reach(checkpoint: Checkpoint) -> tuple[int, int]:
     until = -1 if checkpoint.covers_until is None else order(checkpoint.covers_until)
-    return until, checkpoint.rows
+    return until, checkpoint.turns

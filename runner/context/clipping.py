@@ -18,6 +18,8 @@ def boundaries(text: str, at: int) -> tuple[int, int]:
         edge = max(0, min(at, len(text)))
         return edge, edge
     start = _safe_start(text, at)
+    if start == at:
+        return at, at
     end = min(len(text), at + _LOOK)
     before = start
     for cluster in _GRAPHEME.finditer(text, start, end):

@@ -73,6 +73,7 @@ class Plan:
     """`older` goes into the summary (original units, oldest first), `kept` is the next request's conversation.
 
     `tokens` is the planned size of the whole request in Host tokens, `summary_room` included where there is a summary.
+    `question` is where this run's first user turn now stands; -1 without one.
     """
 
     step: Step
@@ -80,6 +81,7 @@ class Plan:
     older: tuple[Unit, ...] = ()
     tokens: int = 0
     summary_room: int = 0
+    question: int = -1
     clipped: bool = False
 
 
@@ -111,14 +113,15 @@ def plan(
     first = _turn_start(units, min(leaving, max(asked, 0)), asked)
     if first == 0:
         if total <= limits.input:
-            return Plan(Step.KEEP, units, tokens=total, summary_room=summary)
+            return Plan(Step.KEEP, units, tokens=total, summary_room=summary, question=asked)
         stubbed = _stub_old(units, sizes, limits, fixed)
         tokens = fixed.all + summary + prices.units(stubbed)
         if tokens <= limits.input * ENOUGH:
-            return Plan(Step.STUB, stubbed, tokens=tokens, summary_room=summary)
+            return Plan(Step.STUB, stubbed, tokens=tokens, summary_room=summary, question=asked)
     elif total <= limits.input * ENOUGH:
-        tokens = fixed.all + limits.summary_room(fixed) + sum(sizes[first:])
-        return Plan(Step.SUMMARISE, units[first:], units[:first], tokens, limits.summary_room(fixed))
+        room = limits.summary_room(fixed)
+        tokens = fixed.all + room + sum(sizes[first:])
+        return Plan(Step.SUMMARISE, units[first:], units[:first], tokens, room, asked - first)
     return _summarise(units, sizes, first, asked, summary, _Frame(fixed, limits, prices))
 
 
@@ -161,13 +164,14 @@ def _summarise(units: tuple[Unit, ...], sizes: list[int], first: int, asked: int
     older = tuple(unit for index, unit in enumerate(units) if index not in kept_indexes)
     room = frame.limits.summary_room(frame.fixed) if older else summary
     kept = _alternating([unit for index, unit in enumerate(units) if index in kept_indexes])
+    question = len(_alternating([unit for index, unit in enumerate(units[: asked + 1]) if index in kept_indexes])) - 1
     fitted, dropped = _fit(kept, frame.limits.input - frame.fixed.all - room, frame)
     if dropped and not older:
         room = frame.limits.summary_room(frame.fixed)
         fitted, dropped = _fit(kept, frame.limits.input - frame.fixed.all - room, frame)
     tokens = frame.fixed.all + room + frame.prices.units(fitted)
     step = Step.SUMMARISE if older or dropped else Step.STUB
-    return Plan(step, fitted, older + dropped, tokens, room, clipped=fitted != kept)
+    return Plan(step, fitted, older + dropped, tokens, room, question, clipped=fitted != kept)
 
 
 def _kept(units: tuple[Unit, ...], sizes: list[int], first: int, asked: int, room: int) -> set[int]:

@@ -126,8 +126,8 @@ _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 _TAGS = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
 _CALL = re.compile(r"\A\W*(?:tool_calls?|function_calls?|function=|invoke\b|\|tool)", re.IGNORECASE)
 _ERROR = re.compile(
-    r"\A\W*(?:(?:error|exception)(?: code)?\s*[:(\d]|traceback \(|[a-z]*error:|http(?: error)? [45]\d\d|request (?:failed|timed out)"
-    r"|internal server error|service unavailable)",
+    r"\A\W*(?:(?:error|exception)(?: code)?\s*[:(\d]|traceback \(|[a-z]*error:|http(?: error)? [45]\d\d"
+    r"|request (?:failed|timed out)|internal server error|service unavailable)",
     re.IGNORECASE,
 )
 
