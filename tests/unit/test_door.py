@@ -22,7 +22,8 @@ from langbot_plugin.api.entities.builtin.runner.result import (
     ToolCallStartedPayload,
 )
 
-from components.runner.default import RECORD_KEY, DefaultRunner, result_of
+from components.runner.default import DefaultRunner, result_of
+from runner.conversation.record import KEY
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from tests.unit.border import RUN_ID, Handler, context, text_frame, usage_frame
 
@@ -81,7 +82,7 @@ def test_C6_the_answer_equals_the_last_snapshot_on_the_wire_too() -> None:
 
 def test_B6_the_record_travels_under_one_private_key_and_is_absent_when_there_is_none() -> None:
     message = Message.model_validate(over_the_wire(Answer("a", {"calls": []}))["data"]["message"])
-    assert message.provider_specific_fields == {RECORD_KEY: {"calls": []}}
+    assert message.provider_specific_fields == {KEY: {"calls": []}}
     for nothing in (None, {}):
         assert over_the_wire(Answer("a", nothing))["data"]["message"]["provider_specific_fields"] is None
 

@@ -66,7 +66,7 @@ def test_C6_an_empty_answer_becomes_a_visible_sentence(text: str) -> None:
 
 
 def test_C6_notes_of_the_runner_are_part_of_the_text() -> None:
-    answer, _ = answered(visible("half"), english, None, notes=(Notice.LENGTH_LIMIT_NOTE,))
+    answer, _ = answered(visible("half"), english, None, notes=(english(Notice.LENGTH_LIMIT_NOTE),))
     assert answer == Answer(f"half\n\n{english(Notice.LENGTH_LIMIT_NOTE)}")
 
 
@@ -145,13 +145,13 @@ RECORD: Mapping[str, Json] = {"calls": [{"name": "f", "result": "中" * 100}]}
 @given(st.sampled_from(["a", "中", "😀", "\n", "\x00"]), st.integers(0, 200_000), st.booleans())
 def test_C6_text_and_record_fit_one_frame_and_the_record_goes_first(letter: str, size: int, with_record: bool) -> None:
     text, record = fitted(letter * size, RECORD if with_record else None, "[cut]")
-    used = wire_bytes(text) + (wire_bytes(str(record)) if record is not None else 0)
+    used = wire_bytes(text) + (wire_bytes(record) if record is not None else 0)
     assert used <= FRAME_BUDGET
     if text != letter * size:
         assert text.endswith("\n\n[cut]") and record is None
         assert wire_bytes(text) > FRAME_BUDGET - 50, "no more is cut than has to be"
     if record is None and with_record:
-        assert wire_bytes(letter * size) + wire_bytes(str(RECORD)) > FRAME_BUDGET
+        assert wire_bytes(letter * size) + wire_bytes(RECORD) > FRAME_BUDGET
 
 
 def test_C6_a_small_answer_keeps_text_and_record_untouched() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot
-from runner.outbox import BASE_PAUSE, FRAME_BUDGET, Outbox, pause_after, wire_bytes
+from runner.outbox import BASE_PAUSE, FRAME_BUDGET, HEARTBEAT, Outbox, pause_after, wire_bytes
 
 
 @dataclass
@@ -194,3 +194,23 @@ async def test_C6_a_reader_that_waits_is_woken_by_a_post_and_by_a_snapshot_that_
             await asyncio.sleep(0.02)
     outbox.finish(Answer("ab"), Completed())
     assert await reading == [Snapshot("a", 1), Log("l"), Snapshot("ab", 2), Answer("ab"), Completed()]
+
+
+async def test_G3_a_long_silence_is_broken_by_a_line_of_log_and_only_a_long_one() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    assert 60 <= HEARTBEAT <= 120
+    for pause in (HEARTBEAT - 1, 0.5, 1, HEARTBEAT - 1, 2):
+        clock.now += pause
+        reader.ready()
+    assert len(reader.events) == 2 and all(isinstance(event, Log) for event in reader.events)
+
+
+async def test_G3_snapshots_are_no_silence() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    for place in range(1, 5):
+        clock.now += HEARTBEAT - 1
+        reader.outbox.show("a" * place)
+        reader.ready()
+    assert all(isinstance(event, Snapshot) for event in reader.events)

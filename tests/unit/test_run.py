@@ -64,10 +64,16 @@ async def checked(handler: Handler, **about: Any) -> list[Event]:
     return events
 
 
-async def test_Q1_one_answer_without_tools_costs_prompt_history_model_and_steering() -> None:
+async def test_Q1_one_answer_without_tools_costs_prompt_history_count_model_and_steering() -> None:
     handler = Handler([[text_frame("hi")]])
     assert said(await checked(handler)) == "hi"
-    assert sorted(name for name, _ in handler.calls) == ["get_prompt", "history_page", "invoke_llm_stream", "steering_pull"]
+    assert sorted(name for name, _ in handler.calls) == [
+        "count_tokens",
+        "get_prompt",
+        "history_page",
+        "invoke_llm_stream",
+        "steering_pull",
+    ]
     assert {name for name, _ in handler.calls[:2]} == {"get_prompt", "history_page"}, "asked for at once"
 
 

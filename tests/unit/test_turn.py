@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
 
+from runner.context.budget import Budget
 from runner.conversation.units import AssistantTurn, Image, System, Text, UserTurn
 from runner.errors import AllModelsFailed, ModelTrouble
 from runner.events import Usage
@@ -33,7 +34,7 @@ class World:
         ctx = context(models=[{"model_id": name} for name in models])
         self.visible = Visible()
         self.shown: list[str] = []
-        self.view = View(System((Text("be kind"),)), ())
+        self.view = View(System((Text("be kind"),)), (), (), lambda _: Budget.of(200_000, 16_000))
         self.view.add(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
         lineup = Lineup(authorised(models, {}, ctx.resources.models))
         remove_think = settings.get("remove_think", False)

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.conversation.history import EARLIER_CUT, Row, read_row, rows_before, units_of, without_thoughts
+from runner.conversation.history import EARLIER_CUT, Row, ToolMemoryForm, read_row, rows_before, units_of
 from runner.conversation.request import Request
+from runner.conversation.record import KEY, RecordedCall, build
 from runner.conversation.speakers import Speakers
+from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, System, Unit, UserTurn
 from runner.conversation.wire import Wire
 from tests.unit.border import row
@@ -39,7 +41,9 @@ ITEMS = st.builds(
     event_id=st.sampled_from(["e1", "e2", "now"]),
     role=st.sampled_from(["user", "assistant", "system", "tool", "plugin", ""]),
     content=st.none() | st.text(max_size=20) | st.sampled_from(["<think>x</think>", "<think>", " \n"]),
-    content_json=st.none() | st.builds(lambda content: {"content": content}, CONTENTS) | st.just({}),
+    content_json=st.none()
+    | st.builds(lambda content, fields: {"content": content, "provider_specific_fields": fields}, CONTENTS, FIELDS)
+    | st.just({}),
     cursor=st.none() | st.integers(0, 9).map(str),
     metadata=st.just({}) | st.builds(lambda actor: {"actor_id": actor}, JSON_VALUES),
 )
@@ -50,21 +54,59 @@ def roles_and_texts(units: Sequence[Unit]) -> list[tuple[str, object]]:
     return [(message.role, message.content) for message in messages]
 
 
-def read(*items: TranscriptItem, speakers: Speakers = PRIVATE) -> tuple[Unit, ...]:
-    return units_of([got for item in items if (got := read_row(item)) is not None], speakers)
+def read(
+    *items: TranscriptItem, speakers: Speakers = PRIVATE, memory: ToolMemoryForm = ToolMemoryForm.TURNS
+) -> tuple[Unit, ...]:
+    return units_of([got for item in items if (got := read_row(item)) is not None], speakers, memory)
 
 
-@given(st.lists(ITEMS, max_size=12), st.booleans())
-def test_B5_any_rows_make_a_legal_sequence(items: list[TranscriptItem], group: bool) -> None:
-    turns = roles_and_texts(read(*items, speakers=Speakers(group)))
+def tool_fields(*turns: list[RecordedCall]) -> dict[str, object]:
+    """What an answer carried whose run used tools."""
+    return {KEY: build(turns)}
+
+
+FIELDS = st.sampled_from(
+    [
+        None,
+        {},
+        {KEY: 5},
+        {KEY: {"v": 1, "turns": [[{"name": "f"}], 5, None]}},
+        tool_fields([RecordedCall("f", "{}", "r")]),
+        tool_fields([RecordedCall("f", '{"a":1}', "r"), RecordedCall("g", "{}", "", "timeout")], [RecordedCall("f", "{}", "x")]),
+    ]
+)
+
+
+@given(st.lists(ITEMS, max_size=12), st.booleans(), st.sampled_from([ToolMemoryForm.TEXT, ToolMemoryForm.NONE]))
+def test_B5_any_rows_make_a_legal_sequence(items: list[TranscriptItem], group: bool, memory: ToolMemoryForm) -> None:
+    turns = roles_and_texts(read(*items, speakers=Speakers(group), memory=memory))
     assert [role for role, _ in turns] == ["user", "assistant"] * (len(turns) // 2) + ["user"] * (len(turns) % 2)
     assert all(isinstance(text, str) and text.strip() for _, text in turns)
 
 
 @given(st.lists(ITEMS, max_size=12))
+def test_B6_remembered_calls_come_back_as_a_legal_sequence(items: list[TranscriptItem]) -> None:
+    numbered = [item.model_copy(update={"cursor": str(place)}) for place, item in enumerate(items)]
+    messages = Wire().messages(Request(System(), read(*numbered)), "m")
+    before, before_calls, waiting, ids = "assistant", False, list[str](), list[str]()
+    for message in messages:
+        if message.role == "tool":
+            assert message.tool_call_id == waiting.pop(0)
+            continue
+        assert waiting == [], "every call is answered right after its reply"
+        calls = [call.id for call in message.tool_calls or ()]
+        assert message.role != before or (message.role == "assistant" and before_calls)
+        assert (message.content and str(message.content).strip()) or calls
+        before, before_calls = message.role, bool(calls)
+        waiting = list(calls)
+        ids += calls
+    assert len(ids) == len(set(ids)) and waiting == []
+
+
+@given(st.lists(ITEMS, max_size=12))
 def test_B5_no_readable_row_is_lost(items: list[TranscriptItem]) -> None:
     rows = [got for item in items if (got := read_row(item)) is not None]
-    whole = "\n".join(str(text) for _, text in roles_and_texts(units_of(rows, PRIVATE)))
+    whole = "\n".join(str(text) for _, text in roles_and_texts(units_of(rows, PRIVATE, ToolMemoryForm.TURNS)))
     assert all(each.text in whole for each in rows)
 
 
@@ -78,7 +120,7 @@ def test_B5_without_the_current_event_every_row_is_older() -> None:
 
 
 def test_B5_no_rows_are_no_units() -> None:
-    assert rows_before([], "now") == [] and units_of([], PRIVATE) == ()
+    assert rows_before([], "now") == [] and units_of([], PRIVATE, ToolMemoryForm.TURNS) == ()
 
 
 def test_B5_text_comes_from_content_json_never_from_the_4000_characters() -> None:

@@ -14,7 +14,7 @@ from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeout
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import System, Text, UserTurn
 from runner.conversation.wire import Wire
-from runner.errors import ModelFailed, ModelTrouble
+from runner.errors import HostCallFailed, ModelFailed, ModelTrouble
 from runner.events import Usage
 from runner.models.lineup import authorised
 from runner.models.provider import HostModel
@@ -72,7 +72,6 @@ WAYS: Mapping[str, tuple[str, Asking]] = {
     "stream": ("invoke_llm_stream", answer),
     "summary": ("invoke_llm_stream", lambda asked: asked.whole(REQUEST)),
     "count": ("count_tokens", lambda asked: asked.count(REQUEST)),
-    "count of units": ("count_tokens", lambda asked: asked.count_units(REQUEST.units)),
 }
 
 
@@ -157,7 +156,7 @@ async def test_Q4_a_frame_that_cannot_be_read_is_a_failed_model(frame: object) -
 
 @pytest.mark.parametrize("tokens", [-1, True, "5", None, 1.5])
 async def test_F2_a_count_that_is_no_number_is_a_failure_never_a_guess(tokens: object) -> None:
-    with pytest.raises(ModelFailed):
+    with pytest.raises(HostCallFailed):
         await model(Handler(answers={"count_tokens": {"tokens": tokens}})).count(REQUEST)
 
 
