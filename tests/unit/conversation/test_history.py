@@ -35,6 +35,21 @@ ELEMENTS = st.fixed_dictionaries(
     },
 )
 CONTENTS = JSON_VALUES | st.lists(ELEMENTS, max_size=4)
+def tool_fields(*turns: list[RecordedCall]) -> dict[str, object]:
+    """What an answer carried whose run used tools."""
+    return {KEY: build(turns)}
+
+
+FIELDS = st.sampled_from(
+    [
+        None,
+        {},
+        {KEY: 5},
+        {KEY: {"v": 1, "turns": [[{"name": "f"}], 5, None]}},
+        tool_fields([RecordedCall("f", "{}", "r")]),
+        tool_fields([RecordedCall("f", '{"a":1}', "r"), RecordedCall("g", "{}", "", "timeout")], [RecordedCall("f", "{}", "x")]),
+    ]
+)
 ITEMS = st.builds(
     TranscriptItem,
     transcript_id=st.just("t"),
@@ -60,21 +75,6 @@ def read(
     return units_of([got for item in items if (got := read_row(item)) is not None], speakers, memory)
 
 
-def tool_fields(*turns: list[RecordedCall]) -> dict[str, object]:
-    """What an answer carried whose run used tools."""
-    return {KEY: build(turns)}
-
-
-FIELDS = st.sampled_from(
-    [
-        None,
-        {},
-        {KEY: 5},
-        {KEY: {"v": 1, "turns": [[{"name": "f"}], 5, None]}},
-        tool_fields([RecordedCall("f", "{}", "r")]),
-        tool_fields([RecordedCall("f", '{"a":1}', "r"), RecordedCall("g", "{}", "", "timeout")], [RecordedCall("f", "{}", "x")]),
-    ]
-)
 
 
 @given(st.lists(ITEMS, max_size=12), st.booleans(), st.sampled_from([ToolMemoryForm.TEXT, ToolMemoryForm.NONE]))
