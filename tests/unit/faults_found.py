@@ -33,7 +33,7 @@ from runner.events import Answer, Completed, Event, Failed, Log, Snapshot
 from runner.models.reply import Reply, ReplyReader
 from runner.visible import Visible
 from tests.unit.border import (
-    RUN_ID, Handler, check_protocol, context, events_of, finish_frame, follow_up, host_over, row, said, snapshots,
+    RUN_ID, Handler, call_frame, check_protocol, context, events_of, finish_frame, follow_up, host_over, row, said, snapshots,
     text_frame, usage_frame,
 )
 
@@ -318,3 +318,71 @@ async def test_C8_a_failure_text_is_bounded() -> None:
     config = {"model": {"primary": "m0", "fallbacks": [f"m{place}" for place in range(300)], "reasoning": {}}}
     last = (await events_of(handler, context(models=models, config=config)))[-1]
     assert isinstance(last, Failed) and len(json.dumps(last.message)) < 2**20
+
+
+# --- the loop
+
+
+async def test_D6_a_model_whose_calls_are_always_cut_does_not_go_on_for_ever() -> None:
+    handler = Handler([[call_frame("look"), finish_frame("length")]])
+    try:
+        await events_of(handler, context(tools=["look"], config={"timeout": 0, "max-tool-iterations": 2}), limit=2)
+    except TimeoutError:
+        pass
+    assert len(handler.requests("invoke_llm_stream")) <= 6
+
+
+async def test_C1_a_count_that_fails_after_an_earlier_turn_was_shown_gives_way_to_the_fallback() -> None:
+    handler = Handler([[text_frame("Looking."), call_frame("look")], [text_frame("from b")]])
+
+    def count(sent: dict[str, Any]) -> object:
+        return GONE if sent["llm_model_uuid"] == "a" and handler.requests("call_tool") else {"tokens": 5}
+
+    handler.answers["count_tokens"] = count
+    events = await events_of(handler, context(tools=["look"], models=TWO_MODELS, config=WITH_FALLBACK))
+    assert said(events) == "Looking.\n\nfrom b"
+
+
+async def test_D5_a_record_put_aside_is_taken_back_when_a_follow_up_makes_the_run_answer() -> None:
+    pulls = iter([{"items": [follow_up("and?")]}])
+    handler = Handler(
+        [[call_frame("look")], [text_frame("ok")]],
+        {"call_tool": {"result": {"terminate": True}}, "steering_pull": lambda _sent: next(pulls, {"items": []})},
+    )
+    (answer,) = [event for event in await events_of(handler, context(tools=["look"])) if isinstance(event, Answer)]
+    kept = [sent["value"] for sent in handler.requests("state_set")]
+    assert answer.record is not None and (not kept or kept[-1] is None), "remembered twice"
+
+
+async def test_C6_a_passing_notice_does_not_stay_when_a_run_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.05)
+    handler = SlowTool([[call_frame("look")]], {"call_tool": {"result": {"terminate": True}}})
+    events = await events_of(handler, context(tools=["look"]))
+    assert snapshots(events) == [] or any(isinstance(event, Answer) for event in events)
+
+
+class SlowTool(Handler):
+    async def call_action(self, action: Any, data: dict[str, Any], timeout: float = 15.0) -> object:
+        if action.value == "call_tool":
+            await asyncio.sleep(0.3)
+        return await super().call_action(action, data, timeout)
+
+
+async def test_C1_an_empty_reply_after_a_shown_tool_turn_is_a_failure_of_that_model_too() -> None:
+    handler = Handler([[text_frame("Looking."), call_frame("look")], [finish_frame("stop")], [text_frame("Found.")]])
+    events = await events_of(handler, context(tools=["look"], models=TWO_MODELS, config=WITH_FALLBACK))
+    assert said(events) == "Looking.\n\nFound."
+
+
+async def test_B6_rows_without_cursors_do_not_share_call_ids() -> None:
+    handler = Handler([[call_frame("look")], [text_frame("ok")]])
+    (answer,) = [event for event in await events_of(handler, context(tools=["look"])) if isinstance(event, Answer)]
+    fields = {"localagent": answer.record}
+    rows = [
+        row(role, "x", place, cursor=None, content_json={"content": "x", "provider_specific_fields": fields if role == "assistant" else None})
+        for place, role in enumerate(["assistant", "user", "assistant", "user"])
+    ]
+    later = Handler(answers={"history_page": {"items": [each.model_dump() for each in rows]}})
+    await events_of(later, context(tools=["look"]))
+    ids = [m["tool_call_id"] for m in later.requests("invoke_llm_stream")[0]["messages"] if m["role"] == "tool"]
+    assert len(ids) == len(set(ids)) == 2
