@@ -228,4 +228,8 @@ def check_protocol(events: Sequence[Event]) -> None:
             assert shown[-1] == text, "the last snapshot is the answer"
 
 
-Answering = Callable[[dict[str, Any]], object]
+async def until(reached: Callable[[], bool]) -> None:
+    """Let the run go on until the test's condition holds (at most five seconds)."""
+    async with asyncio.timeout(5):
+        while not reached():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(0.005)

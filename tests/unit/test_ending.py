@@ -91,7 +91,9 @@ def _say_in(locale: Locale, notice: Notice, **values: object) -> str:
     return say(notice, locale, **values)
 
 
-@pytest.mark.parametrize("outcome", [PromptMalformed("x"), CountingUnavailable("x"), all_failed(ModelTrouble.AUTH), KeyError("bug")])
+@pytest.mark.parametrize(
+    "outcome", [PromptMalformed("x"), CountingUnavailable("x"), all_failed(ModelTrouble.AUTH), KeyError("bug")]
+)
 def test_C8_a_failure_only_the_owner_can_mend_names_its_code_and_keeps_the_usage(outcome: Exception) -> None:
     logs, answers, last = split(stopped(outcome, visible(), english, USAGE))
     assert answers == [] and isinstance(last, Failed) and last.usage == USAGE
@@ -117,7 +119,13 @@ def test_C8_retryable_only_for_network_timeouts_and_rate_limits(causes: list[Mod
 
 @pytest.mark.parametrize(
     "outcome",
-    [TimeIsUp(), BrokenOff("m", ModelTrouble.NETWORK, "x"), all_failed(ModelTrouble.NETWORK), KeyError("bug"), NoUsableModel("x")],
+    [
+        TimeIsUp(),
+        BrokenOff("m", ModelTrouble.NETWORK, "x"),
+        all_failed(ModelTrouble.NETWORK),
+        KeyError("bug"),
+        NoUsableModel("x"),
+    ],
 )
 def test_C6_what_was_shown_stays_when_a_run_stops_and_the_note_is_part_of_it(outcome: Exception) -> None:
     _, answers, last = split(stopped(outcome, visible("half an answer"), english, USAGE))

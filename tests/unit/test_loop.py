@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -90,7 +91,9 @@ async def test_D7_each_call_is_told_as_it_starts_and_ends_with_one_reference() -
     finished = [event for event in events if isinstance(event, ToolFinished)]
     ids = [message["tool_call_id"] for message in last_messages(handler) if message["role"] == "tool"]
     assert sorted(event.call_id for event in started) == sorted(event.call_id for event in finished) == sorted(ids)
-    assert all(events.index(one) < events.index(two) for one in started for two in finished if one.call_id == two.call_id)
+    assert all(
+        events.index(one) < events.index(two) for one in started for two in finished if one.call_id == two.call_id
+    )
 
 
 async def test_C2_ids_that_repeat_over_rounds_are_made_unique() -> None:
@@ -99,7 +102,9 @@ async def test_C2_ids_that_repeat_over_rounds_are_made_unique() -> None:
     assert len([message for message in last_messages(handler) if message["role"] == "tool"]) == 3
 
 
-@pytest.mark.parametrize("answer", [GONE, ActionCallError("no"), ValueError("odd"), {}, [], "x", {"result": None}], ids=str)
+@pytest.mark.parametrize(
+    "answer", [GONE, ActionCallError("no"), ValueError("odd"), {}, [], "x", {"result": None}], ids=str
+)
 async def test_Q4_a_tool_that_fails_is_a_result_and_the_run_goes_on(answer: object) -> None:
     handler = Handler([[call_frame("look")], [text_frame("ok")]], {"call_tool": answer})
     assert said(await checked(handler)) == "ok"
@@ -111,8 +116,6 @@ async def test_D3_a_broken_call_never_runs_and_goes_into_the_history_only_as_val
     handler = Handler([[call_frame("look", arguments), call_frame("write", "", "b")], [text_frame("ok")]])
     await checked(handler)
     assert [sent["tool_name"] for sent in handler.requests("call_tool")] == ["write"], "its neighbour is not hurt"
-    import json
-
     for message in last_messages(handler):
         for call in message["tool_calls"] or ():
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
@@ -155,7 +158,9 @@ async def test_D6_a_conclusion_of_nothing_is_still_a_sentence() -> None:
 
 
 async def test_D5_a_batch_that_all_terminates_ends_the_run_without_another_model_call_and_says_nothing() -> None:
-    handler = Handler([[call_frame("look"), call_frame("write", "", "b")]], {"call_tool": {"result": {"terminate": True}}})
+    handler = Handler(
+        [[call_frame("look"), call_frame("write", "", "b")]], {"call_tool": {"result": {"terminate": True}}}
+    )
     events = await checked(handler)
     assert len(handler.requests(ASKED)) == 1
     assert isinstance(events[-1], Completed) and snapshots(events) == []
@@ -206,7 +211,14 @@ async def test_B6_the_answer_carries_what_tools_said_and_the_next_run_reads_it_b
     ]  # fmt: skip
     later = Handler(answers={"history_page": {"items": rows}})
     await checked(later)
-    assert [message["role"] for message in last_messages(later)] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert [message["role"] for message in last_messages(later)] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
     assert "tool says hi" in str(last_messages(later)) and KEY not in str(last_messages(later))
 
 

@@ -18,7 +18,7 @@ from runner.models.lineup import Lineup, authorised
 from runner.turn import IMAGE_LEFT_OUT, BrokenOff, Turns
 from runner.view import View
 from runner.visible import Visible
-from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, usage_frame
+from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, until, usage_frame
 
 REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
 NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
@@ -29,7 +29,9 @@ ASKED = "invoke_llm_stream"
 class World:
     """One run's turns over a scripted Host."""
 
-    def __init__(self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False, **settings: bool) -> None:
+    def __init__(
+        self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False, **settings: bool
+    ) -> None:
         self.handler = Handler(replies)
         ctx = context(models=[{"model_id": name} for name in models])
         self.visible = Visible()
@@ -123,8 +125,7 @@ async def test_C5_no_report_at_all_is_unknown_usage() -> None:
 async def test_C5_usage_reported_before_a_stop_is_kept() -> None:
     world = World([text_frame("a"), usage_frame(1, 1), None])
     taking = asyncio.create_task(world.turns.take())
-    while not world.shown:
-        await asyncio.sleep(0)
+    await until(lambda: bool(world.shown))
     await asyncio.sleep(0.01)
     taking.cancel()
     with suppress(asyncio.CancelledError):
@@ -147,7 +148,9 @@ async def test_B4_pictures_are_left_out_once_then_the_fallback_is_asked() -> Non
     assert world.models_asked() == ["a", "a", "b"]
 
 
-@pytest.mark.parametrize("error", [NO_KEY, GONE, ActionCallError("Rate limit exceeded or insufficient balance")], ids=str)
+@pytest.mark.parametrize(
+    "error", [NO_KEY, GONE, ActionCallError("Rate limit exceeded or insufficient balance")], ids=str
+)
 async def test_B4_a_failure_that_has_nothing_to_do_with_pictures_leaves_them_in(error: Exception) -> None:
     world = World([error], [text_frame("ok")], image=True)
     await world.turns.take()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from runner.conversation.history import EARLIER_CUT, Row, ToolMemoryForm, read_row, rows_before, units_of
-from runner.conversation.request import Request
 from runner.conversation.record import KEY, RecordedCall, build
+from runner.conversation.request import Request
 from runner.conversation.speakers import Speakers
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, System, Unit, UserTurn
@@ -22,7 +22,9 @@ from tests.unit.border import row
 PRIVATE = Speakers()
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "content", "x"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "content", "x"]), inner)
+    ),
     max_leaves=8,
 )
 ELEMENTS = st.fixed_dictionaries(
@@ -35,6 +37,8 @@ ELEMENTS = st.fixed_dictionaries(
     },
 )
 CONTENTS = JSON_VALUES | st.lists(ELEMENTS, max_size=4)
+
+
 def tool_fields(*turns: list[RecordedCall]) -> dict[str, object]:
     """What an answer carried whose run used tools."""
     return {KEY: build(turns)}
@@ -47,7 +51,9 @@ FIELDS = st.sampled_from(
         {KEY: 5},
         {KEY: {"v": 1, "turns": [[{"name": "f"}], 5, None]}},
         tool_fields([RecordedCall("f", "{}", "r")]),
-        tool_fields([RecordedCall("f", '{"a":1}', "r"), RecordedCall("g", "{}", "", "timeout")], [RecordedCall("f", "{}", "x")]),
+        tool_fields(
+            [RecordedCall("f", '{"a":1}', "r"), RecordedCall("g", "{}", "", "timeout")], [RecordedCall("f", "{}", "x")]
+        ),
     ]
 )
 ITEMS = st.builds(
@@ -73,8 +79,6 @@ def read(
     *items: TranscriptItem, speakers: Speakers = PRIVATE, memory: ToolMemoryForm = ToolMemoryForm.TURNS
 ) -> tuple[Unit, ...]:
     return units_of([got for item in items if (got := read_row(item)) is not None], speakers, memory)
-
-
 
 
 @given(st.lists(ITEMS, max_size=12), st.booleans(), st.sampled_from([ToolMemoryForm.TEXT, ToolMemoryForm.NONE]))
@@ -111,7 +115,12 @@ def test_B5_no_readable_row_is_lost(items: list[TranscriptItem]) -> None:
 
 
 def test_B5_the_current_event_and_what_is_newer_are_left_to_steering() -> None:
-    newest_first = [row("user", "later", 5), row("user", "now", 4, event_id="now"), row("assistant", "b", 3), row("user", "a", 2)]
+    newest_first = [
+        row("user", "later", 5),
+        row("user", "now", 4, event_id="now"),
+        row("assistant", "b", 3),
+        row("user", "a", 2),
+    ]
     assert [item.content for item in rows_before(newest_first, "now")] == ["a", "b"]
 
 
@@ -128,7 +137,9 @@ def test_B5_text_comes_from_content_json_never_from_the_4000_characters() -> Non
     assert isinstance(turn, UserTurn) and turn.text() == "x" * 9000
 
 
-@pytest.mark.parametrize("body", [None, {}, {"content": None}, {"content": []}, {"content": {"type": "text", "text": "y"}}])
+@pytest.mark.parametrize(
+    "body", [None, {}, {"content": None}, {"content": []}, {"content": {"type": "text", "text": "y"}}]
+)
 def test_B5_a_body_that_cannot_be_read_falls_back_to_the_plain_text(body: dict[str, Any] | None) -> None:
     got = read_row(row("user", "plain", content_json=body))
     assert got is not None and got.text == "plain"
@@ -154,7 +165,10 @@ def test_B5_an_answer_at_the_edge_of_the_fetch_limit_gets_a_user_turn_before_it(
 def test_B5_in_a_group_every_row_of_a_joined_turn_names_its_speaker() -> None:
     speakers = Speakers(True, {"u1": "Ann"})
     (turn,) = read(
-        row("user", "one", 1), row("user", "two", 2, metadata={"actor_id": 42}), row("user", "three", 3, metadata={}), speakers=speakers
+        row("user", "one", 1),
+        row("user", "two", 2, metadata={"actor_id": 42}),
+        row("user", "three", 3, metadata={}),
+        speakers=speakers,
     )
     assert isinstance(turn, UserTurn)
     assert turn.text() == "[Ann] one\n\n[42] two\n\n[unknown sender] three"
@@ -210,7 +224,12 @@ def test_B5_what_a_person_writes_about_think_tags_stays() -> None:
 
 
 def test_B6_private_fields_of_an_old_answer_reach_no_provider() -> None:
-    body = {"role": "assistant", "content": "a", "provider_specific_fields": {"localagent": {"secret": 1}}, "tool_calls": [{}]}
+    body = {
+        "role": "assistant",
+        "content": "a",
+        "provider_specific_fields": {"localagent": {"secret": 1}},
+        "tool_calls": [{}],
+    }
     units = read(row("user", "q", 1), row("assistant", "a", 2, content_json=body))
     assert "secret" not in str([message.model_dump() for message in Wire().unit_messages(units, "m")])
 

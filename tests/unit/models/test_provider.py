@@ -21,7 +21,9 @@ from runner.models.provider import HostModel
 from runner.models.reply import Reply, ReplyReader
 from tests.unit.border import Handler, context, finish_frame, host_over, text_frame, usage_frame
 
-REQUEST = Request(System((Text("be kind"),)), (UserTurn((Text("hi"),)),), (ToolSpec("f", "does f", {"type": "object"}),), {"k": 1})
+REQUEST = Request(
+    System((Text("be kind"),)), (UserTurn((Text("hi"),)),), (ToolSpec("f", "does f", {"type": "object"}),), {"k": 1}
+)
 REFUSED = ActionCallError('ActionCallError: ValueError: Reasoning level "max" is not supported by model m')
 
 
@@ -140,7 +142,9 @@ async def test_C1_a_failure_after_visible_text_is_not_tried_again_by_itself() ->
         (AgentAPIException(AgentAPIError(code="x", message="y")), ModelTrouble.OTHER),
     ],
 )
-async def test_Q4_whatever_breaks_a_stream_is_a_failed_model_with_a_cause(error: Exception, cause: ModelTrouble) -> None:
+async def test_Q4_whatever_breaks_a_stream_is_a_failed_model_with_a_cause(
+    error: Exception, cause: ModelTrouble
+) -> None:
     handler = Handler([[text_frame("a"), error]])
     with pytest.raises(ModelFailed) as told:
         await answer(model(handler))
@@ -148,7 +152,9 @@ async def test_Q4_whatever_breaks_a_stream_is_a_failed_model_with_a_cause(error:
     assert handler.streams_open == 0
 
 
-@pytest.mark.parametrize("frame", [{}, {"chunk": {}}, {"chunk": {"role": 5}}, {"usage": 5}, {"chunk": "text"}, [], "x", 5])
+@pytest.mark.parametrize(
+    "frame", [{}, {"chunk": {}}, {"chunk": {"role": 5}}, {"usage": 5}, {"chunk": "text"}, [], "x", 5]
+)
 async def test_Q4_a_frame_that_cannot_be_read_is_a_failed_model(frame: object) -> None:
     with pytest.raises(ModelFailed):
         await answer(model(Handler([[frame]])))
