@@ -196,6 +196,12 @@ async def test_D5_what_a_silent_run_did_stands_before_the_next_message_and_in_it
     assert handler.requests("state_set")[-1]["value"] is None
 
 
+async def test_G1_a_record_is_put_aside_before_the_last_look_for_follow_ups() -> None:
+    handler = Handler([[call_frame("look")]], {"call_tool": {"result": {"terminate": True}}})
+    await checked(handler)
+    assert [name for name, _ in handler.calls][-2:] == ["state_set", "steering_pull"]
+
+
 @pytest.mark.parametrize("stored", [5, "x", [], {}, {KEY: 1}, {KEY: {"v": 1, "turns": 5}}, {KEY: {"v": 99}}], ids=str)
 async def test_D5_a_broken_record_in_state_is_ignored(stored: object) -> None:
     assert said(await checked(Handler(), state={UNSAID_KEY: stored})) == "fine"
