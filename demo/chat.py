@@ -26,7 +26,7 @@ SILENCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message of the websocket: `card` is the id of the chat message it shows, `at` the time.monotonic() of reading."""
+    """One message of the websocket: `card` is the chat message it belongs to, `at` the time.monotonic() of reading."""
 
     kind: str
     card: int

@@ -35,7 +35,7 @@ class LangBot:
 
 
 def base_environment(control_token: str, inherited: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What both processes get: the caller's environment less what LangBot would take for settings, and the model's key."""
+    """What both processes get: the caller's environment, without LangBot's settings and the model's key."""
     source = os.environ if inherited is None else inherited
     env = {
         name: value
