@@ -430,7 +430,9 @@ async def test_B4_a_follow_up_with_a_picture_after_a_refusal_does_not_end_the_ru
 
 
 async def test_B4_a_picture_in_the_prompt_is_left_out_after_a_refusal_too() -> None:
-    rows = [{"role": "system", "content": [{"type": "text", "text": "x"}, {"type": "image_base64", "image_base64": "aGk="}]}]
+    rows = [
+        {"role": "system", "content": [{"type": "text", "text": "x"}, {"type": "image_base64", "image_base64": "aGk="}]}
+    ]
     events = await events_of(NoPictures(answers={"get_prompt": {"prompt": rows}}), context())
     assert said(events).startswith("seen")
 
@@ -469,7 +471,9 @@ async def test_G3_a_stream_that_fails_while_it_is_closed_does_not_hide_the_time_
     assert english(Notice.TIME_LIMIT_NOTE) in said(events)
 
 
-async def test_G2_a_stream_that_fails_while_it_is_closed_does_not_hide_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_G2_a_stream_that_fails_while_it_is_closed_does_not_hide_the_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(interrupt, "INTERVAL", 0.02)
     handler = BadClosing(answers={"run_get": STOP})
     handler.closing = GONE
@@ -485,7 +489,9 @@ async def test_G3_a_stream_that_takes_long_to_close_does_not_hold_the_answer_pas
     assert time.time() < deadline
 
 
-async def test_Q2_beyond_the_frame_a_chunk_costs_no_measuring_of_the_whole_text(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_Q2_beyond_the_frame_a_chunk_costs_no_measuring_of_the_whole_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     measured = 0
 
     def counted(value: object) -> int:
@@ -494,7 +500,9 @@ async def test_Q2_beyond_the_frame_a_chunk_costs_no_measuring_of_the_whole_text(
         return len(json.dumps(value))
 
     monkeypatch.setattr("runner.outbox.wire_bytes", counted)
-    handler = Handler([[text_frame("中" * 80_000), 0.0, *[step for _ in range(50) for step in (text_frame("中"), 0.0)]]])
+    handler = Handler(
+        [[text_frame("中" * 80_000), 0.0, *[step for _ in range(50) for step in (text_frame("中"), 0.0)]]]
+    )
     await events_of(handler, context())
     assert measured < 10
 
