@@ -76,7 +76,7 @@ def test_C6_notes_of_the_runner_are_part_of_the_text() -> None:
     [
         NoUsableModel("x"),
         TimeIsUp(),
-        *(InputTooLarge(part, "s", 2, 1) for part in ("prompt", "message", "tools", "knowledge")),
+        *(InputTooLarge(part, "s", 2, 1) for part in ("system prompt", "newest message", "list of tools", "knowledge")),
     ],
     ids=lambda value: getattr(value, "part", type(value).__name__),
 )

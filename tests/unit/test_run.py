@@ -140,7 +140,7 @@ async def test_B5_a_host_whose_pages_never_end_is_asked_no_more_than_the_limit_n
     same = {"items": [row("user", "x", 1).model_dump()] * 10, "has_more": True, "next_cursor": "1"}
     handler = Handler(answers={"history_page": same})
     await checked(handler, config={"context-history-fetch-limit": 95})
-    assert len(handler.requests("history_page")) == 10
+    assert 1 <= len(handler.requests("history_page")) <= 10
 
 
 @pytest.mark.parametrize("action", ["get_prompt", "history_page", "steering_pull", "run_get"])
