@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 MAX_DEPTH = 64
 _TOO_DEEP = '"[nested deeper than 64 levels]"'
-_MEASURED_NODES = 2_000_000
+_MEASURED_NODES = 1_200_000
 
 
 def beginning(value: object, size: int) -> tuple[str, bool]:
@@ -41,7 +41,7 @@ def ending(value: object, size: int) -> str:
 
 
 def measure(value: object) -> tuple[int, bool]:
-    """About how many characters the JSON text has, and whether that is only a lower bound (two million nodes)."""
+    """About how many characters the JSON text has, and whether that is only a lower bound (1,200,000 nodes)."""
     total = nodes = 0
     open_levels: list[Iterator[object]] = [iter((value,))]
     while open_levels and nodes < _MEASURED_NODES:
