@@ -13,10 +13,14 @@ from runner.guards import defang
 from runner.tools.json_text import MAX_DEPTH
 
 _NAME = regex.compile(r"(?:.*_)?(?:path|url)", regex.IGNORECASE | regex.DOTALL)
-_IN_TEXT = regex.compile(r'"((?:\w{1,40}_)?(?:path|url))"\s{0,8}:\s{0,8}"((?:[^"\\\n]|\\.){1,2048})"', regex.IGNORECASE)
+_IN_TEXT = regex.compile(r'(?:path|url|PATH|URL)"\s{0,8}:\s{0,8}"((?:[^"\\\n]|\\.){1,2048})"')
+_LABEL_BEFORE = regex.compile(r'"((?:\w{1,40}_)?)\Z')
+_LABEL_CHARACTERS = 42
 _VALUE_CHARACTERS = 2_048
-_MAX_NODES = 500_000
+_MAX_STEPS = 200_000
+_LOOKED_AT = (str, dict, list, tuple)
 _KEY_CHARACTERS = 80
+_MAX_MISSES = 20
 _TOTAL_CHARACTERS = 10_000
 
 
@@ -54,69 +58,92 @@ def collect(value: object, room: int) -> References:
 
     Long references (over 2,048 characters) are counted, never cut: half an address is of no use.
     """
-    kept: dict[str, str] = {}
-    seen: set[str] = set()
-    more = 0
     left = min(room, _TOTAL_CHARACTERS) - len(_OPENING) - _ENDING_CHARACTERS
     if left < 0:
         return References()
-    walk = _Walk()
-    for place, reference in walk.below("", "", value, 0):
-        if reference in seen:
-            continue
-        seen.add(reference)
-        if len(reference) <= min(left, _VALUE_CHARACTERS) and place not in kept:
-            entry = {defang(sendable(place)): defang(sendable(reference))}
-            if (cost := len(_listed(entry))) <= left:
-                kept |= entry
-                left -= cost
-                continue
-        more += 1
-    return References(kept, more, walk.complete)
+    collector = _Collector(left)
+    collector.look("", value, None, 0)
+    return References(collector.kept, len(collector.seen) - len(collector.kept), collector.all_seen)
 
 
-class _Walk:
-    """Place and value of each reference, in the order of the result, within a bounded number of nodes.
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value stands; written out only for the few that are kept."""
 
-    Shared parts can make a small result endless, so the number is bounded and not only the depth.
-    """
+    above: _Place | None
+    step: str | int
 
-    def __init__(self) -> None:
-        self._left = _MAX_NODES
+    def __str__(self) -> str:
+        before = str(self.above) if self.above else ""
+        if isinstance(self.step, int):
+            return f"{before}[{self.step}]"
+        return f"{before}.{self.step[:_KEY_CHARACTERS]}" if before else self.step[:_KEY_CHARACTERS]
+
+
+class _Collector:
+    """Goes through a value in its order. Shared parts can make a small value endless, so the steps are bounded."""
+
+    def __init__(self, left: int) -> None:
+        self.kept: dict[str, str] = {}
+        self.seen: set[str] = set()
+        self._left = left
+        self._misses = 0
+        self._steps = _MAX_STEPS
 
     @property
-    def complete(self) -> bool:
-        return self._left > 0
+    def all_seen(self) -> bool:
+        return self._steps > 0
 
-    def below(self, place: str, name: str, item: object, depth: int) -> Iterator[tuple[str, str]]:
-        self._left -= 1
+    def look(self, name: str, item: object, place: _Place | None, depth: int) -> None:
         if isinstance(item, str):
-            if item and _NAME.fullmatch(name):
-                yield place, item
-            elif item[:1] in ("{", "[") or name == "text":
-                yield from _in_text(item)
-        elif depth <= MAX_DEPTH:
-            for where, key, part in _parts(place, name, item):
-                if self._left <= 0:
+            self._look_at_text(name, item, place)
+        elif isinstance(item, dict) and depth <= MAX_DEPTH:
+            for key, part in item.items():
+                if isinstance(part, _LOOKED_AT) and isinstance(key, str) and self._step():
+                    self.look(key, part, _Place(place, key), depth + 1)
+        elif isinstance(item, list | tuple) and depth <= MAX_DEPTH:
+            for at, part in enumerate(item):
+                if isinstance(part, _LOOKED_AT) and self._step():
+                    self.look(name, part, _Place(place, at), depth + 1)
+
+    def _step(self) -> bool:
+        self._steps -= 1
+        return self._steps > 0
+
+    def _look_at_text(self, name: str, text: str, place: _Place | None) -> None:
+        if text and name[-4:].lower().endswith(("path", "url")) and _NAME.fullmatch(name):
+            self._found(text, place)
+        elif text[:1] in ("{", "[") or name in ("", "text"):
+            for number, (label, reference) in enumerate(_in_text(text)):
+                if not self._step():
                     return
-                if isinstance(part, str | dict | list | tuple):
-                    yield from self.below(where, key, part, depth + 1)
+                self._found(reference, _Place(None, f"{label}#{number}"))
 
-
-def _parts(place: str, name: str, item: object) -> Iterator[tuple[str, str, object]]:
-    if isinstance(item, dict):
-        for key, part in item.items():
-            key = str(key)[:_KEY_CHARACTERS]
-            yield f"{place}.{key}" if place else key, key, part
-    elif isinstance(item, list | tuple):
-        for at, part in enumerate(item):
-            yield f"{place}[{at}]", name, part
+    def _found(self, reference: str, place: _Place | None) -> None:
+        if reference in self.seen:
+            return
+        self.seen.add(reference)
+        if len(reference) > min(self._left, _VALUE_CHARACTERS):
+            return
+        # Trying each of a million references costs more than the last line of the list is worth.
+        if self._misses >= _MAX_MISSES:
+            return
+        entry = {defang(sendable(str(place))): defang(sendable(reference))}
+        cost = len(_listed(entry))
+        if cost <= self._left and not entry.keys() & self.kept.keys():
+            self.kept |= entry
+            self._left -= cost
+        else:
+            self._misses += 1
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:
-    """References of JSON that came as text, as MCP servers send it; the place is the name with a number."""
-    for number, found in enumerate(_IN_TEXT.finditer(text)):
+    """References of JSON that came as text, as MCP servers send it."""
+    for found in _IN_TEXT.finditer(text):
+        label = _LABEL_BEFORE.search(text[max(0, found.start() - _LABEL_CHARACTERS) : found.start()])
+        if label is None:
+            continue
         try:
-            yield f"{found[1]}#{number}", json.loads(f'"{found[2]}"', strict=False)
+            yield label[1] + found[0].partition('"')[0], json.loads(f'"{found[1]}"', strict=False)
         except ValueError:
             continue
