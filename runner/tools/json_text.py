@@ -42,26 +42,25 @@ def ending(value: object, size: int) -> str:
 
 def measure(value: object) -> tuple[int, bool]:
     """About how many characters the JSON text has, and whether that is only a lower bound (1,200,000 nodes)."""
-    total = nodes = 0
+    total, nodes = 0, 1
     level: list[object] = [value]
     for _ in range(MAX_DEPTH + 2):
         deeper: list[object] = []
         for item in level:
             # Type identity, not isinstance: this loop runs a million times, and the wire knows no subclasses.
             kind = type(item)
-            if kind is str:
+            if kind is int or kind is float:
+                total += len(repr(item)) + 1
+            elif kind is str:
                 total += len(item) + 3  # type: ignore[arg-type]  # it is a string
-            elif kind is dict:
-                total += 2 + sum(map(_name_length, item))  # type: ignore[call-overload]  # it is a dict
-                deeper.extend(item.values())  # type: ignore[attr-defined]
-            elif kind is list:
-                total += 3
-                deeper.extend(item)  # type: ignore[arg-type]
+            elif isinstance(item, dict | list | tuple):
+                total += 3 + (sum(map(_name_length, item)) if kind is dict else 0)
+                nodes += len(item)
+                if nodes > _MEASURED_NODES:
+                    return total + nodes, True
+                deeper.extend(item.values() if isinstance(item, dict) else item)
             else:
-                total += len(repr(item)) + 1 if kind is int or kind is float else 6
-            nodes += 1
-            if nodes + len(deeper) > _MEASURED_NODES:
-                return total + len(deeper), True
+                total += 6
         if not deeper:
             break
         level = deeper

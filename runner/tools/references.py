@@ -17,7 +17,7 @@ _IN_TEXT = regex.compile(r'(?:path|url|PATH|URL)"\s{0,8}:\s{0,8}"((?:[^"\\\n]|\\
 _LABEL_BEFORE = regex.compile(r'"((?:\w{1,40}_)?)\Z')
 _LABEL_CHARACTERS = 42
 _VALUE_CHARACTERS = 2_048
-_MAX_STEPS = 200_000
+_MAX_STEPS = 100_000
 _LOOKED_AT = (str, dict, list, tuple)
 _KEY_CHARACTERS = 80
 _MAX_MISSES = 20
@@ -143,7 +143,16 @@ def _in_text(text: str) -> Iterator[tuple[str, str]]:
         label = _LABEL_BEFORE.search(text[max(0, found.start() - _LABEL_CHARACTERS) : found.start()])
         if label is None:
             continue
-        try:
-            yield label[1] + found[0].partition('"')[0], json.loads(f'"{found[1]}"', strict=False)
-        except ValueError:
-            continue
+        name = label[1] + found[0].partition('"')[0]
+        if "\\" not in found[1]:
+            yield name, found[1]
+        elif (plain := _unescaped(found[1])) is not None:
+            yield name, plain
+
+
+def _unescaped(quoted: str) -> str | None:
+    try:
+        text = json.loads(f'"{quoted}"', strict=False)
+    except ValueError:
+        return None
+    return text if isinstance(text, str) else None
