@@ -1,0 +1,59 @@
+"""How many tokens a request may hold (F1, C7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from runner.events import Json
+
+LEAST_WINDOW: Final = 512
+"""No model is smaller (tokens); a refused size below this is not believed as a window."""
+
+NEAR: Final = 0.9
+"""From this share of the input budget on the request is counted whole, not by sums (F2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """All in tokens. `cap` is a tighter limit on the input after a refusal, None without one (C7)."""
+
+    window: int
+    reserve: int
+    cap: int | None = None
+
+    @classmethod
+    def of(cls, window: int, reserve: int, *, reported: Json = None, learned: int | None = None) -> Self:
+        """F1: the Host's window capped by the setting, or the setting; at most what C7 learned.
+
+        `reported` is whatever the Host says; only a positive integer counts. The reserve is at most 25 % of the window.
+        """
+        known = window
+        if isinstance(reported, int) and not isinstance(reported, bool) and reported > 0:
+            known = min(known, reported)
+        if learned is not None and learned >= LEAST_WINDOW:
+            known = min(known, learned)
+        known = max(known, LEAST_WINDOW)
+        return cls(known, max(0, min(reserve, known // 4)))
+
+    @property
+    def input(self) -> int:
+        """Tokens a request may have, system, tools and conversation together."""
+        room = self.window - self.reserve
+        return room if self.cap is None else min(room, self.cap)
+
+    @property
+    def near(self) -> int:
+        """From this many tokens on, sums are not enough (F2)."""
+        return int(self.input * NEAR)
+
+    def tighter(self, counted: int) -> Self:
+        """After a refusal at `counted` tokens: the input is at most half of it (C7)."""
+        return replace(self, cap=max(LEAST_WINDOW // 2, min(self.input, counted // 2)))
+
+
+def planning_scale(host: int, local: int) -> float:
+    """Host tokens for one local token. Bounded, so that a strange count cannot wreck a plan (F2)."""
+    if host <= 0 or local <= 0:
+        return 1.0
+    return min(4.0, max(0.25, host / local))

@@ -1,0 +1,293 @@
+"""One run's context: every request fitted to the budget, each compaction made once, the checkpoint kept (F2, F6, F7).
+
+```
+fit ─▶ fits by the Host's count? ──yes──▶ send
+        │ no, or rows have to be folded
+        ▼
+      plan ─▶ stubs │ older units ─▶ summary by a model, the next, or the digest ─▶ checkpoint in memory
+        ▼
+      count whole ─▶ still above? plan again, tighter, with the digest only ─▶ still above? InputTooLarge
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from runner.context import checkpoint as checkpoints
+from runner.context.budget import Budget, planning_scale
+from runner.context.checkpoint import Checkpoint, Gap
+from runner.context.digest import digest
+from runner.context.folding import Fold, closed, folded, spans
+from runner.context.meter import Meter
+from runner.context.planner import WINDOW_SETTING, Fixed, Limits, plan
+from runner.context.summary import MARGIN, Material, Refusal, Summarise, draft, judge, summary_block
+from runner.context.tokens import Prices, Ruler
+from runner.conversation.request import Request, ToolSpec
+from runner.conversation.units import Span, System, Unit
+from runner.errors import HostCallFailed, InputTooLarge, ModelFailed, ModelTrouble
+from runner.events import Json
+
+PASSES: Final = (1.0, 0.9, 0.7)
+"""Shares of the budget planned for in turn while the Host still counts too much; together they are one compaction."""
+
+SURE: Final = 1.5
+"""The local count may be wrong by this factor and the request still fits: then it needs no Host count before a fold."""
+
+LEAST_SUMMARY: Final = 40
+"""Host tokens below which a summary is not worth its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is about to be sent. `system` comes without a summary; the context adds its own.
+
+    `opening`: turns the owner wrote in the prompt; they are never folded. `question` is the index of this run's first
+    user turn. `leaving`: so many of the oldest units leave the fetch limit.
+    `before`: units from the newest gap, older than the summary so far, to be folded with the next summary.
+    """
+
+    system: System
+    units: tuple[Unit, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    opening: tuple[Unit, ...] = ()
+    question: int | None = None
+    leaving: int = 0
+    before: tuple[Unit, ...] = ()
+
+    @property
+    def must_fold(self) -> bool:
+        return self.leaving > 0 or bool(self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A request within the budget. `tokens` by the Host. `view` is what to go on from (`question` moved along)."""
+
+    request: Request
+    view: View
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The binding's settings: Host tokens of recent history to keep, and of a summary at most."""
+
+    recent: int
+    summary: int
+
+
+@dataclass
+class Spent:
+    """What compaction cost in this run."""
+
+    compactions: int = 0
+    summaries: int = 0
+    digests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """Host tokens: `room` for the summary request, `limit` for the summary."""
+
+    room: int
+    limit: int
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    summary: str
+    told: tuple[Span, ...]
+    left: tuple[Span, ...]
+
+
+def _digested(material: Material, bounds: _Bounds) -> _Made:
+    text = digest(material.after, previous=material.previous, limit=bounds.limit, price=bounds.prices.text)
+    rows = spans(material.after)
+    # A digest of much drops most of it: those rows stay in the gap until a model has read them.
+    whole = bounds.prices.units(material.after) <= bounds.limit
+    return _Made(text, rows if whole else (), () if whole else rows)
+
+
+class Context:
+    """One run's context. Not shared between runs.
+
+    `checkpoint` is what the state snapshot held. `durable` False: no state or no history to read again, so nothing may
+    be left to later runs. `unread` and `empty` come from reading the history (`paging.History`). `log` gets a line for
+    the bot's owner about each compaction. `now` gives epoch seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        meter: Meter,
+        ruler: Ruler,
+        wishes: Wishes,
+        summarisers: Sequence[Summarise],
+        now: Callable[[], float],
+        log: Callable[[str], None],
+        checkpoint: Checkpoint | None = None,
+        durable: bool = True,
+        unread: tuple[Gap, ...] = (),
+        empty: tuple[Gap, ...] = (),
+    ) -> None:
+        self._meter, self._ruler, self._wishes = meter, ruler, wishes
+        self._summarisers, self._now, self._log = tuple(summarisers), now, log
+        self._base = checkpoint
+        self._checkpoint = closed(checkpoint, empty) if checkpoint and empty else checkpoint
+        self._durable, self._unread, self._empty = durable, unread, empty
+        self._summary = checkpoint.summary if checkpoint else ""
+        self._scale = 1.0
+        self._asked_before_text = False
+        self.spent = Spent()
+
+    @property
+    def summary(self) -> str:
+        """The summary so far, without its tags; empty without one."""
+        return self._summary
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The checkpoint as this run would write it."""
+        return self._checkpoint
+
+    def learn(self, model: str, refused: int) -> None:
+        """A model refused a request of that many Host tokens: from the next run on that is its window (C7)."""
+        self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
+
+    def request(self, view: View) -> Request:
+        """The view as a request, the summary as the last block of its system message."""
+        block = summary_block(self._summary) if self._summary else None
+        return Request(replace(view.system, summary=block), (*view.opening, *view.units), view.tools)
+
+    async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
+        """The next request, within the budget by the Host's count.
+
+        `visible`: text of this run was shown already; before that at most one summary is asked of a model. Raises
+        InputTooLarge, CountingUnavailable, ModelFailed (the count failed for this model).
+        """
+        request = self.request(view)
+        if not view.must_fold or not await self._surely_fits(request, budget):
+            tokens = await self._meter.measure(request, model=model, budget=budget)
+            if tokens <= budget.input and not view.must_fold:
+                return Fitted(request, view, tokens)
+            await self._learn_scale(request, tokens)
+        return await self._compact(view, model=model, budget=budget, ask=visible or not self._asked_before_text)
+
+    async def _compact(self, view: View, *, model: str, budget: Budget, ask: bool) -> Fitted:
+        self.spent.compactions += 1
+        tokens = 0
+        for number, share in enumerate(PASSES):
+            view = await self._shrink(view, int(budget.input * share), budget, ask=ask and number == 0)
+            request = self.request(view)
+            tokens = await self._meter.measure(request, model=model, budget=budget)
+            if tokens <= budget.input:
+                return Fitted(request, view, tokens)
+            await self._learn_scale(request, tokens)
+        raise InputTooLarge(self._largest(view), WINDOW_SETTING, tokens, budget.input)
+
+    async def _surely_fits(self, request: Request, budget: Budget) -> bool:
+        # The request is counted after the fold anyway; before it the Host is only asked where the answer could matter.
+        return await self._local(request) * SURE <= budget.input
+
+    async def _learn_scale(self, request: Request, tokens: int) -> None:
+        self._scale = planning_scale(tokens, await self._local(request))
+
+    async def _local(self, request: Request) -> int:
+        units = await self._ruler.measure(request.units)
+        return units + self._ruler.system(request.system) + self._ruler.tools(request.tools)
+
+    async def _shrink(self, view: View, room: int, budget: Budget, *, ask: bool) -> View:
+        await self._ruler.measure((*view.before, *view.units))
+        prices = Prices(self._ruler, self._scale)
+        fixed = Fixed(prices.system(view.system) + prices.units(view.opening), prices.tools(view.tools))
+        limits = Limits(room, self._wishes.recent, self._wishes.summary)
+        limit = limits.summary_room(fixed)
+        made = plan(
+            view.units,
+            fixed=fixed,
+            limits=limits,
+            prices=prices,
+            summary=limit if view.before else self._summary_tokens(prices),
+            question=view.question,
+            leaving=view.leaving,
+        )
+        if made.older or view.before:
+            material = Material(self._summary or None, made.older, view.before)
+            await self._summarise(material, _Bounds(int(budget.input * MARGIN), limit, prices), ask=ask)
+        self._log(f"context: {made.step}, {len(view.units)} units to {len(made.kept)}, {made.tokens} tokens planned")
+        return replace(view, units=made.kept, question=made.question, leaving=0, before=())
+
+    def _summary_tokens(self, prices: Prices) -> int:
+        return prices.text(summary_block(self._summary)) if self._summary else 0
+
+    async def _summarise(self, material: Material, bounds: _Bounds, *, ask: bool) -> None:
+        made = await self._ask_models(material, bounds) if ask and bounds.limit >= LEAST_SUMMARY else None
+        if made is not None:
+            self._adopt(made)
+        elif material.after:
+            self._adopt(await asyncio.to_thread(_digested, material, bounds))
+            self.spent.digests += 1
+
+    async def _ask_models(self, material: Material, bounds: _Bounds) -> _Made | None:
+        room, limit, prices = bounds.room, bounds.limit, bounds.prices
+        for summarise in self._summarisers:
+            asked = await asyncio.to_thread(
+                draft, material, room=room, limit=limit, prices=prices, keep_all=not self._durable
+            )
+            if not asked.after.told and not asked.before.told:
+                return None
+            self._asked_before_text = True
+            try:
+                reply = await summarise(asked.request)
+            except ModelFailed as failure:
+                self._log(f"context: no summary: {failure}")
+                room = room // 2 if failure.cause is ModelTrouble.OVERFLOW else room
+                continue
+            judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
+            if not isinstance(judged, Refusal):
+                self.spent.summaries += 1
+                return _Made(judged, spans((*asked.before.told, *asked.after.told)), spans(asked.after.left))
+            self._log(f"context: a summary was refused: {judged}")
+        return None
+
+    def _adopt(self, made: _Made) -> None:
+        self._summary = made.summary
+        if not made.summary:
+            self._log("context: no room for a summary; the older part is left out of this run")
+        if not self._durable or not made.summary:
+            return
+        fold = Fold(made.summary, made.told, made.left, self._unread, self._empty)
+        try:
+            self._checkpoint = folded(self._checkpoint, fold, time=self._now())
+        except ValueError as error:
+            self._log(f"context: this compaction is not remembered: {error}")
+            return
+        self._unread = ()
+
+    def _largest(self, view: View) -> str:
+        parts = {
+            "system prompt": self._ruler.system(view.system) + sum(map(self._ruler.unit, view.opening)),
+            "list of tools": self._ruler.tools(view.tools),
+            "newest message": sum(map(self._ruler.unit, view.units)),
+        }
+        return max(parts, key=lambda part: parts[part])
+
+    async def save(self, load: Callable[[], Awaitable[Json]], store: Callable[[Json], Awaitable[None]]) -> None:
+        """Write the checkpoint if it changed: one read, at most one write. To be called once, at the end of the run.
+
+        `load` and `store` are the state key's own; a HostCallFailed of theirs is logged and costs a later summary.
+        """
+        if self._checkpoint is None or self._checkpoint == self._base:
+            return
+        try:
+            current = checkpoints.read(await load())
+            merged = checkpoints.merge(self._base, current, self._checkpoint)
+            if merged is not None:
+                await store(checkpoints.write(merged))
+        except HostCallFailed as failure:
+            self._log(f"context: the checkpoint was not saved: {failure}")

@@ -1,0 +1,87 @@
+"""What a new summary does to the checkpoint (F6): which rows it covers now, which stay in gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from runner.context.checkpoint import Checkpoint, Gap, merged_gaps, order
+from runner.conversation.units import Span, Unit
+
+_BEGINNING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One summary's coverage. `told` rows stand in it; `left` rows left the conversation without; oldest first each."""
+
+    summary: str
+    told: tuple[Span, ...]
+    left: tuple[Span, ...] = ()
+    unread: tuple[Gap, ...] = ()
+    empty: tuple[Gap, ...] = ()
+
+
+def spans(units: Iterable[Unit]) -> tuple[Span, ...]:
+    """The transcript rows of units; units of the current run have none."""
+    return tuple(unit.span for unit in units if unit.span is not None)
+
+
+def folded(checkpoint: Checkpoint | None, fold: Fold, *, time: float) -> Checkpoint:
+    """The checkpoint after a fold; without a covered row the one before. Raises ValueError over a cursor."""
+    before = checkpoint or Checkpoint()
+    gone = (*fold.told, *fold.left)
+    if not fold.summary.strip() or (not gone and before.covers_until is None):
+        return before
+    firsts = [order(span.first) for span in fold.told]
+    lasts = [order(span.last) for span in gone]
+    if before.covers_from is not None and before.covers_until is not None:
+        firsts.append(order(before.covers_from))
+        lasts.append(order(before.covers_until))
+    until = max(lasts)
+    gaps = (*before.gaps, *fold.unread, *(_gap(span) for span in fold.left))
+    for span in fold.told:
+        gaps = subtract(gaps, order(span.first), order(span.last))
+    for hole in fold.empty:
+        gaps = subtract(gaps, _low(hole) + 1, order(hole.before) - 1)
+    return replace(
+        before,
+        summary=fold.summary,
+        covers_from=str(min(firsts, default=until)),
+        covers_until=str(until),
+        gaps=merged_gaps(tuple(gap for gap in gaps if order(gap.before) - _low(gap) > 1)),
+        turns=before.turns + len(fold.told),
+        summaries=before.summaries + 1,
+        time=time,
+    )
+
+
+def closed(checkpoint: Checkpoint, empty: tuple[Gap, ...]) -> Checkpoint:
+    """The checkpoint without the stretches that turned out to hold no rows any more (reset, retention)."""
+    gaps = checkpoint.gaps
+    for hole in empty:
+        gaps = subtract(gaps, _low(hole) + 1, order(hole.before) - 1)
+    return replace(checkpoint, gaps=gaps)
+
+
+def subtract(gaps: tuple[Gap, ...], first: int, last: int) -> tuple[Gap, ...]:
+    """Gaps without the rows from `first` to `last`, inclusive."""
+    result: list[Gap] = []
+    for gap in gaps:
+        low, high = _low(gap), order(gap.before)
+        if last <= low or first >= high:
+            result.append(gap)
+            continue
+        if last < high - 1:
+            result.append(Gap(str(last), gap.before))
+        if first > low + 1:
+            result.append(Gap(gap.after, str(first)))
+    return tuple(result)
+
+
+def _gap(span: Span) -> Gap:
+    return Gap(str(max(order(span.first) - 1, 0)) if order(span.first) else None, str(order(span.last) + 1))
+
+
+def _low(gap: Gap) -> int:
+    return _BEGINNING if gap.after is None else order(gap.after)

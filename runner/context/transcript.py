@@ -1,0 +1,74 @@
+"""Units as plain text for a summariser: tool turns as words, pictures and raw data named instead of shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from runner.context.clipping import clip, clip_tokens
+from runner.context.tokens import Prices
+from runner.conversation.units import Text, ToolCall, ToolResult, Unit, UserTurn
+
+RESULT: Final = 1_500
+"""Characters of one tool result that a summariser sees."""
+
+ARGUMENTS: Final = 600
+"""Characters of one call's arguments that a summariser sees."""
+
+_DATA = re.compile(r"(?:data:[\w.+/-]*;base64,)?[A-Za-z0-9+/_-]{300,}={0,2}")
+_MARKUP = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
+
+
+def harmless(text: str) -> str:
+    """The text without tags that would open or close a block of ours."""
+    return _MARKUP.sub("[tag]", text)
+
+
+def without_data(text: str) -> str:
+    """Long unbroken runs (base64 and the like) become a note of their length."""
+    return _DATA.sub(lambda run: f"[{len(run.group())} characters of data]", text)
+
+
+def render(unit: Unit) -> str:
+    """One unit as text, results and arguments bounded; other texts whole."""
+    if isinstance(unit, UserTurn):
+        parts = [part.text if isinstance(part, Text) else "[picture or file]" for part in unit.parts]
+        return harmless(without_data("User: " + "\n".join(parts)))
+    said = [f"Assistant: {unit.text}"] if unit.text.strip() else []
+    told = [_exchange(call, result) for call, result in zip(unit.calls, unit.results, strict=True)]
+    return harmless("\n".join((*map(without_data, said), *told)))
+
+
+def _exchange(call: ToolCall, result: ToolResult) -> str:
+    arguments = clip(without_data(call.arguments), ARGUMENTS)
+    told = clip(without_data(result.text), RESULT)
+    return f"Assistant called {call.name} with {arguments}\nResult of {call.name}: {told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """`text`: the newest units that fit, oldest first; `told`: these units; `left`: older ones without room."""
+
+    text: str
+    told: tuple[Unit, ...]
+    left: tuple[Unit, ...]
+    tokens: int
+
+
+def excerpt(units: tuple[Unit, ...], room: int, prices: Prices) -> Excerpt:
+    """The newest units as text in at most `room` Host tokens. One unit above half of it is cut to that half.
+
+    With room for anything at all, at least the newest unit is told, so that folding always gets on.
+    """
+    lines: list[str] = []
+    left = room
+    for unit in reversed(units):
+        line = clip_tokens(render(unit), max(1, room // 2), prices.text)
+        cost = prices.text(line) + 2
+        if cost > left:
+            break
+        left -= cost
+        lines.append(line)
+    split = len(units) - len(lines)
+    return Excerpt("\n\n".join(lines[::-1]), units[split:], units[:split], room - left)

@@ -1,0 +1,222 @@
+"""F3, F4, F7: what a plan keeps, and that it is always a legal request within the budget."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runner.context.budget import Budget
+from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, newest_user, plan, tail_room
+from runner.context.tokens import Prices
+from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn
+from runner.errors import InputTooLarge
+from tests.context.conversations import assistant, conversations, ruler, session, tool_turn, user
+
+PRICES = Prices(ruler())
+WINDOWS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 200_000)
+
+
+def limits(window: int, *, recent: int = 20_000, summary: int = 8_000, reserve: int = 16_384) -> Limits:
+    return Limits(Budget.of(window, reserve).input, recent, summary)
+
+
+def exchange(turns: int, asked: str, answered: str) -> tuple[Unit, ...]:
+    units: list[Unit] = []
+    for number in range(turns):
+        units += [user(f"{asked} {number}"), assistant(answered)]
+    return (*units, user("last question"))
+
+
+def check(units: tuple[Unit, ...], made: Plan, bounds: Limits) -> None:
+    assert made.tokens <= bounds.input
+    assert made.kept, "nothing is left to ask"
+    if newest_user(units) >= 0:
+        assert isinstance(made.kept[0], UserTurn)
+    for left, right in zip(made.kept, made.kept[1:], strict=False):
+        assert not (isinstance(left, UserTurn) and isinstance(right, UserTurn)) or made.step is not Step.SUMMARISE
+    for unit in made.kept:
+        if isinstance(unit, AssistantTurn):
+            assert [call.id for call in unit.calls] == [result.call_id for result in unit.results]
+            assert all(isinstance(json.loads(call.arguments), dict) for call in unit.calls)
+    held = {id(unit) for unit in made.kept} | {id(unit) for unit in made.older}
+    if made.step is Step.SUMMARISE and not made.clipped:
+        merged = {id(part) for unit in made.kept if isinstance(unit, UserTurn) for part in unit.parts}
+        for unit in units:
+            assert id(unit) in held or (isinstance(unit, UserTurn) and id(unit.parts[0]) in merged)
+
+
+def question_stays(units: tuple[Unit, ...], made: Plan) -> bool:
+    newest = units[newest_user(units)]
+    assert isinstance(newest, UserTurn)
+    kept = {id(part) for unit in made.kept if isinstance(unit, UserTurn) for part in unit.parts}
+    return all(id(part) in kept for part in newest.parts)
+
+
+def test_F3_a_request_within_the_budget_is_left_alone() -> None:
+    units = (user("hi"), assistant("hello"), user("and now?"))
+    made = plan(units, fixed=Fixed(50), limits=limits(8_000), prices=PRICES)
+    assert made.step is Step.KEEP
+    assert made.kept is units
+
+
+def test_F4_stubs_come_first_and_are_often_enough() -> None:
+    units: tuple[Unit, ...] = (
+        user("look"),
+        *(tool_turn("data row 17\n" * 700, number) for number in range(6)),
+        assistant("ok"),
+        user("so?"),
+    )
+    made = plan(units, fixed=Fixed(50), limits=limits(12_000), prices=PRICES)
+    assert made.step is Step.STUB
+    assert not made.older
+    assert len(made.kept) == len(units)
+    stubbed = [
+        unit
+        for unit in made.kept
+        if isinstance(unit, AssistantTurn) and unit.results and len(unit.results[0].text) < 400
+    ]
+    assert len(stubbed) >= 4
+    assert "characters" in stubbed[0].results[0].text
+    assert made.tokens <= limits(12_000).input * ENOUGH
+
+
+def test_F3_the_older_part_goes_and_a_recent_tail_of_whole_turns_stays() -> None:
+    units = tuple(
+        unit for number in range(60) for unit in (user(f"question {number} " * 30), assistant("answer " * 60))
+    )
+    units = (*units, user("last question"))
+    bounds = limits(8_000)
+    made = plan(units, fixed=Fixed(200), limits=bounds, prices=PRICES)
+    assert made.step is Step.SUMMARISE
+    assert units == made.older + made.kept
+    assert isinstance(made.kept[0], UserTurn)
+    assert 0 < PRICES.units(made.kept) <= tail_room(bounds, Fixed(200))
+
+
+def test_F3_the_recent_tail_is_bounded_by_its_setting() -> None:
+    units = exchange(200, "q " * 200, "a " * 200)
+    made = plan(units, fixed=Fixed(200), limits=limits(64_000, recent=3_000), prices=PRICES)
+    assert made.step is Step.SUMMARISE
+    assert PRICES.units(made.kept) <= 3_000
+
+
+def test_F3_in_a_long_tool_run_the_question_and_the_newest_results_stay() -> None:
+    steps = tuple(tool_turn(f"finding {number}. " * 60, number, text="thinking aloud " * 40) for number in range(60))
+    units: tuple[Unit, ...] = (user("old"), assistant("old answer"), user("the question of this run"), *steps)
+    made = plan(units, fixed=Fixed(200), limits=limits(8_000), prices=PRICES)
+    assert made.step is Step.SUMMARISE
+    assert made.kept[0] is units[2]
+    assert made.kept[-1] is units[-1]
+    assert made.older[:2] == units[:2]
+
+
+def test_F3_input_that_came_during_the_run_is_joined_to_the_question_when_the_steps_between_go() -> None:
+    steps = tuple(tool_turn("x y z " * 160, number, text="words " * 200) for number in range(20))
+    units: tuple[Unit, ...] = (user("the question"), *steps[:19], user("also this"), steps[19])
+    made = plan(units, fixed=Fixed(100), limits=limits(2_500), prices=PRICES, question=0)
+    first = made.kept[0]
+    assert isinstance(first, UserTurn)
+    assert first.parts == (Text("the question"), Text("also this"))
+
+
+def test_F3_the_newest_input_alone_too_large_is_cut_visibly_head_and_tail() -> None:
+    text = "BEGIN " + "filler words here " * 5_000 + " END"
+    made = plan((user(text),), fixed=Fixed(100), limits=limits(4_000), prices=PRICES)
+    (turn,) = made.kept
+    assert isinstance(turn, UserTurn)
+    assert turn.text().startswith("BEGIN") and turn.text().endswith("END")
+    assert "left out" in turn.text()
+    assert made.clipped and made.tokens <= limits(4_000).input
+
+
+def test_E2_retrieved_text_before_the_question_is_cut_before_the_question() -> None:
+    turn = UserTurn((Text("chunk of knowledge " * 4_000), Text("my own words")))
+    made = plan((turn,), fixed=Fixed(100), limits=limits(4_000), prices=PRICES)
+    (kept,) = made.kept
+    assert isinstance(kept, UserTurn)
+    assert kept.parts[1] == Text("my own words")
+
+
+def test_F3_newest_results_too_large_together_are_cut_each_with_head_and_tail() -> None:
+    from runner.conversation.units import ToolCall, ToolResult
+
+    calls = tuple(ToolCall(str(n), "read", "{}") for n in range(8))
+    results = tuple(ToolResult(str(n), "read", f"head{n} " + "z y x " * 3_000 + f"tail{n}") for n in range(7))
+    results += (ToolResult("7", "read", "short"),)
+    made = plan((user("q"), AssistantTurn("", calls, results)), fixed=Fixed(100), limits=limits(8_000), prices=PRICES)
+    last = made.kept[-1]
+    assert isinstance(last, AssistantTurn)
+    assert last.results[7].text == "short"
+    for number, result in enumerate(last.results[:7]):
+        assert result.text.startswith(f"head{number}") and result.text.endswith(f"tail{number}")
+    assert made.tokens <= limits(8_000).input
+
+
+def test_F7_a_system_prompt_above_the_budget_is_named_with_its_setting() -> None:
+    with pytest.raises(InputTooLarge) as caught:
+        plan((user("hi"),), fixed=Fixed(5_000, 100), limits=limits(4_000), prices=PRICES)
+    assert caught.value.part == "system prompt"
+    assert caught.value.setting == "context-window-tokens"
+
+
+def test_F7_tool_schemas_above_the_budget_are_named() -> None:
+    with pytest.raises(InputTooLarge, match="list of tools"):
+        plan((user("hi"),), fixed=Fixed(50, 9_000), limits=limits(4_000), prices=PRICES)
+
+
+def test_F7_pictures_that_leave_no_room_for_words_end_in_one_clear_error() -> None:
+    turn = UserTurn((*(Image(url=f"https://e.org/{n}.png") for n in range(9)), Text("what is this?")))
+    with pytest.raises(InputTooLarge, match="newest message"):
+        plan((turn,), fixed=Fixed(50), limits=limits(4_000), prices=PRICES)
+
+
+def test_F6_rows_that_leave_the_fetch_limit_are_folded_though_the_budget_is_free() -> None:
+    units = exchange(20, "q", "a")
+    made = plan(units, fixed=Fixed(50), limits=limits(200_000), prices=PRICES, leaving=9)
+    assert made.step is Step.SUMMARISE
+    assert made.older == units[:10]
+    assert made.kept == units[10:]
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    conversations(),
+    st.sampled_from(WINDOWS),
+    st.integers(0, 1_200),
+    st.sampled_from((0.5, 1.0, 1.7)),
+    st.integers(0, 9),
+)
+def test_F3_every_plan_is_legal_and_within_the_budget_or_says_what_is_too_large(
+    units: tuple[Unit, ...], window: int, system: int, scale: float, leaving: int
+) -> None:
+    prices, bounds = Prices(ruler(), scale), limits(window)
+    try:
+        made = plan(units, fixed=Fixed(system, 100), limits=bounds, prices=prices, leaving=leaving)
+    except InputTooLarge as error:
+        assert error.setting and error.part
+        return
+    check(units, made, bounds)
+    assert made.clipped or question_stays(units, made)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_F3_the_real_session_cut_at_every_point_always_gives_a_legal_plan(window: int) -> None:
+    units, bounds, shared = session(), limits(window), PRICES
+    for end in range(1, len(units) + 1):
+        part = units[:end]
+        made = plan(part, fixed=Fixed(300, 200), limits=bounds, prices=shared)
+        check(part, made, bounds)
+        if newest_user(part) >= 0:
+            assert made.clipped or question_stays(part, made)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(conversations(), st.sampled_from((4_000, 16_000)))
+def test_F7_a_plan_planned_again_needs_no_second_compaction(units: tuple[Unit, ...], window: int) -> None:
+    bounds = limits(window)
+    made = plan(units, fixed=Fixed(200), limits=bounds, prices=PRICES)
+    again = plan(made.kept, fixed=Fixed(200), limits=bounds, prices=PRICES, summary=made.summary_room)
+    assert again.step is Step.KEEP

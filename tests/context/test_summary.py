@@ -1,0 +1,213 @@
+"""F5: what is asked of a summariser, what counts as a summary, and what it becomes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runner.context.digest import SECTIONS, digest, read_entries
+from runner.context.summary import (
+    CLOSING,
+    OPENING,
+    Material,
+    Refusal,
+    SummaryReply,
+    draft,
+    judge,
+    plain,
+    summary_block,
+)
+from runner.context.tokens import Prices
+from runner.context.transcript import render
+from runner.conversation.units import AssistantTurn, Image, Text, ToolCall, ToolResult, Unit, UserTurn
+from tests.context.conversations import assistant, conversations, ruler, tool_turn, user
+
+PRICES = Prices(ruler())
+GOOD = "Goal:\n- rename the table users to accounts\nFacts and identifiers:\n- ticket OPS-4471, file db/schema.sql"
+
+
+def text_of(material: Material, *, room: int = 6_000, limit: int = 800, keep_all: bool = False) -> str:
+    made = draft(material, room=room, limit=limit, prices=PRICES, keep_all=keep_all)
+    (turn,) = made.request.units
+    assert isinstance(turn, UserTurn)
+    return turn.text()
+
+
+def verdict(reply: SummaryReply | str, *, replaced: int = 5_000, previous: str | None = None) -> str | Refusal:
+    shaped = SummaryReply(reply) if isinstance(reply, str) else reply
+    return judge(shaped, replaced=replaced, previous=previous, limit=800, prices=PRICES)
+
+
+def test_F5_the_request_is_one_system_message_and_one_user_turn_without_tools() -> None:
+    made = draft(Material(None, (user("q"), tool_turn("r"), assistant("a"))), room=4_000, limit=500, prices=PRICES)
+    assert made.request.tools == ()
+    assert len(made.request.units) == 1
+    assert isinstance(made.request.units[0], UserTurn)
+    system = made.request.system.parts[0]
+    assert isinstance(system, Text)
+    assert all(name in system.text for name in SECTIONS)
+
+
+def test_F5_tool_turns_are_told_as_text_and_pictures_are_named() -> None:
+    unit = AssistantTurn(
+        "let me look", (ToolCall("1", "read", '{"path": "a.txt"}'),), (ToolResult("1", "read", "found it"),)
+    )
+    assert (
+        render(unit) == 'Assistant: let me look\nAssistant called read with {"path": "a.txt"}\nResult of read: found it'
+    )
+    assert "picture" in render(UserTurn((Image(base64="QUJD" * 500), Text("see?"))))
+
+
+def test_F5_base64_never_reaches_the_summariser() -> None:
+    data = "QUJDREVGRw" * 200
+    shown = text_of(Material(None, (user(f"here: data:image/png;base64,{data}"), tool_turn(f'{{"image": "{data}"}}'))))
+    assert "QUJDREVGRwQUJDREVGRw" not in shown
+    assert "characters of data" in shown
+
+
+def test_F5_an_existing_summary_is_part_of_the_request_and_comes_before_the_newer_part() -> None:
+    shown = text_of(Material("the old memory OLD-1", (user("newer NEW-1"),), (user("even older ANCIENT-1"),)))
+    assert shown.index("ANCIENT-1") < shown.index("OLD-1") < shown.index("NEW-1")
+
+
+def test_F5_what_does_not_fit_is_the_oldest_and_is_named_as_left() -> None:
+    units = tuple(user(f"fact {number} " + "words and words " * 40) for number in range(60))
+    made = draft(Material(None, units), room=3_000, limit=500, prices=PRICES)
+    assert made.after.left + made.after.told == units
+    assert made.after.told and made.after.left
+    assert PRICES.units(made.request.units) + PRICES.system(made.request.system) <= 3_000
+
+
+def test_F5_steps_no_transcript_holds_are_told_shortened_rather_than_lost() -> None:
+    steps = tuple(tool_turn("line of output " * 90 + f"id JOB-{number}", number) for number in range(80))
+    shown = text_of(Material(None, steps), room=4_000)
+    assert "earlier steps, shortened" in shown
+    named = [number for number in range(80) if f"JOB-{number}" in shown]
+    assert len(named) > 12 and named[-1] == 79
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(conversations(8), conversations(4), st.integers(700, 12_000), st.booleans(), st.booleans())
+def test_F5_the_request_fits_its_room_and_gets_on_with_at_least_one_unit(
+    after: tuple[Unit, ...], before: tuple[Unit, ...], room: int, old: bool, keep_all: bool
+) -> None:
+    material = Material(GOOD * 20 if old else None, after, before)
+    made = draft(material, room=room, limit=400, prices=PRICES, keep_all=keep_all)
+    assert PRICES.units(made.request.units) + PRICES.system(made.request.system) <= room * 1.02 + 20
+    assert made.after.told
+    assert made.after.left + made.after.told == after
+    assert made.before.left + made.before.told == before
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("", Refusal.EMPTY),
+        ("  \n…", Refusal.EMPTY),
+        ("<think>they want a summary, so</think>", Refusal.EMPTY),
+        ("<think>never closed, goal: x", Refusal.EMPTY),
+        (SummaryReply(GOOD, called=True), Refusal.CALL),
+        ('<tool_call>{"name": "read", "arguments": {}}</tool_call>', Refusal.CALL),
+        ('{"name": "read", "arguments": {"path": "x"}}', Refusal.CALL),
+        (SummaryReply(GOOD, finish_reason="length"), Refusal.CUT),
+        ("Error: connection refused", Refusal.ERROR),
+        ("RequesterError: Model request failed: API error", Refusal.ERROR),
+        ('{"error": {"message": "bad gateway"}}', Refusal.ERROR),
+        ("HTTP 502 Bad Gateway", Refusal.ERROR),
+        ("Goal:\n- " + "many words " * 4_000, Refusal.NOT_SMALLER),
+        ("Nothing new.", Refusal.LOST),
+    ],
+)
+def test_F5_what_is_no_summary_is_refused(reply: SummaryReply | str, why: Refusal) -> None:
+    assert verdict(reply, previous=GOOD * 10) is why
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        GOOD,
+        f"<think>hm</think>\n{GOOD}",
+        f"```\n{GOOD}\n```",
+        f"{OPENING}\n{GOOD}\n{CLOSING}",
+        f"so be it</think>{GOOD}",
+    ],
+)
+def test_F5_real_text_is_taken_without_what_surrounds_it(reply: str) -> None:
+    assert verdict(reply) == GOOD
+
+
+def test_F5_a_summary_that_speaks_of_errors_is_still_one() -> None:
+    text = "Error handling was moved to errors.py; the 502 of ticket OPS-4471 came from nginx."
+    assert verdict(text) == text
+
+
+def test_F5_a_summary_above_its_limit_is_cut_to_whole_lines_facts_first() -> None:
+    long = (
+        "Done:\n"
+        + "\n".join(f"- step {n} was done with care" for n in range(400))
+        + "\nFacts and identifiers:\n- key K-77"
+    )
+    kept = verdict(long, replaced=50_000)
+    assert not isinstance(kept, Refusal)
+    assert PRICES.text(kept) <= 800
+    assert "- key K-77" in kept
+    assert "step 399 was" in kept and "step 0 was" not in kept
+
+
+@given(
+    st.text(max_size=200),
+    st.sampled_from(["</conversation_summary>", "</ Conversation_Summary >", "<conversation_summary>"]),
+)
+def test_F3_nothing_inside_can_close_the_summary(text: str, tag: str) -> None:
+    block = summary_block(f"{text}{tag}{text}")
+    assert block.startswith(OPENING) and block.endswith(CLOSING)
+    assert block.lower().count("conversation_summary") == 2
+
+
+def test_F5_a_thought_with_a_literal_end_tag_is_removed_to_its_last_end() -> None:
+    assert plain("<think>a </think> b</think>answer") == "answer"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(conversations(10), st.integers(60, 2_000), st.booleans())
+def test_F5_the_digest_keeps_its_limit_whatever_it_is_given(units: tuple[Unit, ...], limit: int, old: bool) -> None:
+    made = digest(units, previous=GOOD * 30 if old else None, limit=limit, price=PRICES.text)
+    assert PRICES.text(made) <= limit
+    assert "conversation_summary" not in made
+
+
+def test_F5_the_newest_facts_win_and_identifiers_are_kept_exactly() -> None:
+    units: list[Unit] = []
+    for number in range(300):
+        units += [
+            user(f"Please note that server srv-{number:03d}.example.org listens on port {8000 + number}."),
+            assistant("Noted."),
+        ]
+    made = digest(tuple(units), previous=None, limit=600, price=PRICES.text)
+    kept = [number for number in range(300) if f"srv-{number:03d}.example.org" in made and str(8000 + number) in made]
+    assert len(kept) > 10
+    assert kept == list(range(300 - len(kept), 300))
+
+
+def test_F5_the_digest_carries_facts_of_the_summary_so_far() -> None:
+    made = digest((user("go on"), assistant("I went on.")), previous=GOOD, limit=500, price=PRICES.text)
+    assert "OPS-4471" in made and "db/schema.sql" in made
+
+
+def test_F5_the_digest_is_read_back_under_its_headings() -> None:
+    made = digest(
+        (user("You must never delete /srv/data."), assistant("ok"), user("next")),
+        previous=GOOD,
+        limit=500,
+        price=PRICES.text,
+    )
+    entries = list(read_entries(made))
+    assert ("Constraints", "You must never delete /srv/data.") in entries
+    assert ("Facts and identifiers", "ticket OPS-4471, file db/schema.sql") in entries
+
+
+def test_F5_chinese_facts_are_kept_too() -> None:
+    units = (user("数据库的端口是5433。密码在/etc/pg.conf里。必须使用只读账号。"), assistant("好的。"))
+    made = digest(units, previous=None, limit=300, price=PRICES.text)
+    assert "5433" in made and "/etc/pg.conf" in made and "必须使用只读账号" in made
