@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
 
 import pytest
 
@@ -11,6 +11,7 @@ from runner.context.checkpoint import Checkpoint, read
 from runner.context.compaction import Context, Fitted, View, Wishes
 from runner.context.meter import CountFailed, Meter
 from runner.context.summary import CLOSING, OPENING, Summarise, SummaryReply
+from runner.context.tokens import Ruler, Tokenizer
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
 from runner.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
@@ -379,6 +380,29 @@ async def test_F3_the_real_session_replayed_turn_by_turn_never_breaks(window: in
     assert spent.summaries + spent.digests <= spent.compactions * 2
 
 
-def test_F2_a_context_is_made_without_touching_the_host() -> None:
-    made: Callable[..., Setting] = Setting
-    assert made(Model(GOOD)).host.counts == 0
+async def test_Q2_texts_are_priced_planned_and_digested_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside: list[str] = []
+    original = Tokenizer.estimate
+
+    def watched(self: Tokenizer, text: str) -> int:
+        if threading.current_thread() is threading.main_thread() and len(text) > 2_000:
+            inside.append(text[:40])
+        return original(self, text)
+
+    monkeypatch.setattr(Tokenizer, "estimate", watched)
+    fresh = Ruler(Tokenizer(None))
+
+    async def count(model: str, request: Request) -> int:
+        return sum(len(unit.text()) if isinstance(unit, UserTurn) else len(unit.text) for unit in request.units) // 3
+
+    context = Context(
+        meter=Meter(count),
+        ruler=fresh,
+        wishes=Wishes(20_000, 8_000),
+        summarisers=[Model(ModelTrouble.TIMEOUT)],
+        now=lambda: 0.0,
+        log=lambda _: None,
+    )
+    await context.fit(view(*history(80, words=300), user("now")), model="m", budget=SMALL, visible=False)
+    assert context.spent.digests == 1
+    assert inside == []
