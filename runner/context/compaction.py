@@ -189,6 +189,11 @@ class Context:
         """A model refused a request of that many Host tokens: from the next run on that is its window (C7)."""
         self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
 
+    def note(self, name: str, value: Json) -> None:
+        """Remember something else about the conversation, next to the summary (`Checkpoint.notes`)."""
+        known = self._checkpoint or Checkpoint()
+        self._checkpoint = replace(known, notes={**known.notes, name: value})
+
     def request(self, view: View) -> Request:
         """The view as a request, the summary as the last block of its system message."""
         block = summary_block(self._summary) if self._summary else None

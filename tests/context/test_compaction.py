@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from runner.context.budget import Budget
-from runner.context.checkpoint import Checkpoint, read
+from runner.context.checkpoint import Checkpoint, read, write
 from runner.context.compaction import Context, Fitted, View, Wishes
 from runner.context.meter import CountFailed, Meter
 from runner.context.summary import CLOSING, OPENING, Summarise, SummaryReply
@@ -328,6 +328,16 @@ async def test_F6_the_checkpoint_is_written_once_after_a_second_look() -> None:
     await setting.context.save(store.load, store.store)
     assert store.writes == 1
     assert read(store.value) == setting.context.checkpoint
+
+
+async def test_F6_other_things_are_remembered_beside_the_summary() -> None:
+    setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}}))
+    setting.context.note("offered", ["read"])
+    store = Store(write(Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}})))
+    await setting.context.save(store.load, store.store)
+    stored = read(store.value)
+    assert stored is not None and stored.summary == GOOD
+    assert stored.notes == {"names": {"7": "Ann"}, "offered": ["read"]}
 
 
 async def test_F6_a_run_that_changed_nothing_neither_reads_nor_writes() -> None:

@@ -223,6 +223,7 @@ async def test_F6_a_cold_conversation_of_months_is_folded_run_by_run_until_nothi
     for number in range(400):
         world.say("assistant" if number % 2 else "user", 30)
     reached: list[int] = []
+    checkpoint: Checkpoint | None = None
     for _ in range(40):
         await one_turn(world)
         checkpoint = world.check()
@@ -231,7 +232,7 @@ async def test_F6_a_cold_conversation_of_months_is_folded_run_by_run_until_nothi
         if not checkpoint.gaps:
             break
     assert reached[-1] == 0
-    assert checkpoint.covers_until is not None
+    assert checkpoint is not None
     covered = [row for row in world.rows if row.number <= order(checkpoint.covers_until or "0")]
     assert len(covered) >= 350
     assert all(fact in world.told for row in covered for fact in FACT.findall(row.text))

@@ -211,3 +211,16 @@ def test_F5_chinese_facts_are_kept_too() -> None:
     units = (user("数据库的端口是5433。密码在/etc/pg.conf里。必须使用只读账号。"), assistant("好的。"))
     made = digest(units, previous=None, limit=300, price=PRICES.text)
     assert "5433" in made and "/etc/pg.conf" in made and "必须使用只读账号" in made
+
+
+def test_F5_a_copying_summariser_loses_filler_before_it_loses_a_planted_fact() -> None:
+    copied = "The vault code is 7391-KX.\n" + "\n".join(f"we talked about the weather, {word} times" for word in WORDS)
+    kept = verdict(copied, replaced=50_000)
+    assert not isinstance(kept, Refusal)
+    assert "7391-KX" in kept
+    assert len(kept) < len(copied)
+
+
+WORDS = [
+    f"{first}{second}" for first in ("twenty", "thirty", "forty", "fifty") for second in ("one", "two", "six") * 20
+]
