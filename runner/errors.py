@@ -55,6 +55,7 @@ class ModelTrouble(StrEnum):
     TIMEOUT = "timeout"
     NETWORK = "network"
     AUTH = "auth"
+    BAD_REQUEST = "bad_request"
     REASONING_REFUSED = "reasoning_refused"
     IMAGES_REFUSED = "images_refused"
     EMPTY = "empty"

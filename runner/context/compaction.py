@@ -45,14 +45,16 @@ LEAST_SUMMARY: Final = 40
 class View:
     """What is about to be sent. `system` comes without a summary; the context adds its own.
 
-    `question` is the index of this run's first user turn. `leaving`: so many of the oldest units leave the fetch limit.
-    `before`: units from the newest gap, older than the summary so far, to be folded with the next summary, and
-    `before_span` the rows read for them (`History.older_span`).
+    `opening`: turns the owner wrote in the prompt; they are never folded. `question` is the index of this run's first
+    user turn. `leaving`: so many of the oldest units leave the fetch limit. `before`: units from the newest gap, older
+    than the summary so far, to be folded with the next summary, and `before_span` the rows read for them
+    (`History.older_span`; without it: from the first unit to the gap's end).
     """
 
     system: System
     units: tuple[Unit, ...]
     tools: tuple[ToolSpec, ...] = ()
+    opening: tuple[Unit, ...] = ()
     question: int | None = None
     leaving: int = 0
     before: tuple[Unit, ...] = ()
@@ -112,7 +114,7 @@ def _local_price(request: Request, ruler: Ruler) -> int:
 
 def _planned(view: View, limits: Limits, prices: Prices, summary: str) -> tuple[Plan, int]:
     """The plan, and the Host tokens a new summary may take."""
-    fixed = Fixed(prices.system(view.system), prices.tools(view.tools))
+    fixed = Fixed(prices.system(view.system) + prices.units(view.opening), prices.tools(view.tools))
     limit = limits.summary_room(fixed)
     standing = prices.text(summary_block(summary)) if summary else 0
     made = plan(
@@ -197,7 +199,7 @@ class Context:
     def request(self, view: View) -> Request:
         """The view as a request, the summary as the last block of its system message."""
         block = summary_block(self._summary) if self._summary else None
-        return Request(replace(view.system, summary=block), view.units, view.tools)
+        return Request(replace(view.system, summary=block), (*view.opening, *view.units), view.tools)
 
     async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
         """The next request, within the budget by the Host's count.
@@ -295,7 +297,7 @@ class Context:
 
     def _largest(self, view: View) -> str:
         parts = {
-            "system prompt": self._ruler.system(view.system),
+            "system prompt": self._ruler.system(view.system) + sum(map(self._ruler.unit, view.opening)),
             "list of tools": self._ruler.tools(view.tools),
             "newest message": sum(map(self._ruler.unit, view.units)),
         }

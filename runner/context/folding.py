@@ -56,7 +56,7 @@ def folded(checkpoint: Checkpoint | None, fold: Fold, *, time: float) -> Checkpo
     unread = (_up_to(gap, gone) for gap in fold.unread)
     gaps = (*before.gaps, *unread, *map(gap_of, fold.left))
     for span in fold.told:
-        gaps = subtract(gaps, order(span.first), order(span.last))
+        gaps = subtract(gaps, order(span.first), _end(span, before.gaps))
     for hole in fold.empty:
         gaps = subtract(gaps, _low(hole) + 1, order(hole.before) - 1)
     return replace(
@@ -92,6 +92,14 @@ def subtract(gaps: tuple[Gap, ...], first: int, last: int) -> tuple[Gap, ...]:
         if first > low + 1:
             result.append(Gap(gap.after, str(first)))
     return tuple(result)
+
+
+def _end(told: Span, gaps: tuple[Gap, ...]) -> int:
+    """The last row a told stretch takes: a gap is read from its newer end, so nothing is left between."""
+    first, last = order(told.first), order(told.last)
+    if gaps and _low(gaps[0]) < first and last < order(gaps[0].before):
+        return order(gaps[0].before) - 1
+    return last
 
 
 def _up_to(unread: Gap, gone: tuple[Span, ...]) -> Gap:

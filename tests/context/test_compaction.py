@@ -262,7 +262,9 @@ async def test_F7_the_floor_above_the_budget_ends_once_naming_part_and_setting()
         await setting.context.fit(View(huge, (user("hi"),), question=0), model="m", budget=SMALL, visible=False)
     tools = tuple(ToolSpec(f"tool{n}", "what it does " * 200, {"type": "object"}) for n in range(40))
     with pytest.raises(InputTooLarge, match="list of tools"):
-        await setting.context.fit(View(SYSTEM, (user("hi"),), tools, 0), model="m", budget=SMALL, visible=False)
+        await setting.context.fit(
+            View(SYSTEM, (user("hi"),), tools, question=0), model="m", budget=SMALL, visible=False
+        )
     assert model.asked == []
     assert setting.host.counts <= 4
 

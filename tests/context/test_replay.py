@@ -146,7 +146,12 @@ class World:
         )
         leaving = leading(units, history.leaving[-1].cursor) if history.leaving else 0
         view = View(
-            SYSTEM, units, (), len(units) - 1, leaving, before=units_of(history.older), before_span=history.older_span
+            SYSTEM,
+            units,
+            question=len(units) - 1,
+            leaving=leaving,
+            before=units_of(history.older),
+            before_span=history.older_span,
         )
         budget = Budget.of(self.window, 16_384)
         before = self.counts

@@ -1,0 +1,60 @@
+# make demo · make ask Q="…" · make test · make test-fast · make check · make bench · make package · make clean
+# Needs Python 3.11 or newer and make; everything else goes into .venv.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+  if "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$p"; break; fi; done)
+BIN := .venv/bin
+# A question is taken letter by letter: neither make nor the shell expands a dollar in it.
+export LOCALAGENT_QUESTION := $(value Q)
+MODEL_SET := $(if $(MODEL_BASE_URL),,model)
+TESTS ?= tests
+
+.PHONY: help python demo ask test test-fast check bench package clean dev-venv demo-venv
+
+help:
+	@echo 'make demo             LangBot with this agent and a model, in the browser (Ctrl-C ends it)'
+	@echo 'make ask Q="…"        one question through a real LangBot; the answer goes to stdout'
+	@echo 'make test             everything CI runs: check, then all tests'
+	@echo 'make test-fast        the tests that need no LangBot'
+	@echo 'make check            ruff, mypy, import-linter'
+	@echo 'make bench            measurements'
+	@echo 'make package          dist/*.lbpkg'
+	@echo 'make clean            remove .venv, caches, dist and .demo'
+
+python:
+	@if [ -z "$(PYTHON)" ]; then echo 'localagent: Python 3.11 or newer is needed and none was found; install it, or name it: make PYTHON=/path/to/python3' >&2; exit 1; fi
+
+dev-venv: python
+	@$(PYTHON) -m demo.bootstrap dev
+
+demo-venv: python
+	@$(PYTHON) -m demo.bootstrap demo $(MODEL_SET)
+
+demo: demo-venv
+	@exec $(BIN)/python -m demo up
+
+ask: demo-venv
+	@exec $(BIN)/python -m demo ask
+
+check: dev-venv
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYTHONPATH=. $(BIN)/lint-imports
+
+test: check
+	@$(BIN)/python -m pytest $(TESTS) $(PYTEST_ARGS)
+
+test-fast: dev-venv
+	@$(BIN)/python -m pytest $(TESTS) -m 'not e2e' $(PYTEST_ARGS)
+
+bench: dev-venv
+	@$(BIN)/python -m bench $(BENCH_ARGS)
+
+package: demo-venv
+	@$(BIN)/python -m demo package
+
+clean:
+	@rm -rf .venv .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

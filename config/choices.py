@@ -1,0 +1,64 @@
+"""What the select fields of the form can be set to. Each value is the `name` that LangBot stores."""
+
+from enum import StrEnum
+
+
+class ToolMode(StrEnum):
+    """How the calls of one model turn are run (spec D2)."""
+
+    PARALLEL = "parallel"
+    SERIAL = "serial"
+
+
+class AgentReply(StrEnum):
+    """Who answers when a LangBot Agent runs on a message event (spec J2)."""
+
+    AUTO = "auto"
+    MODEL = "model"
+
+
+class ModelProfile(StrEnum):
+    """How much guidance a model gets: that of a large one, of a small one, or by what its replies show."""
+
+    STANDARD = "standard"
+    SMALL = "small"
+    AUTO = "auto"
+
+
+class CallFormat(StrEnum):
+    """How tools are offered: through the provider (`native`), or written into the prompt in a text format."""
+
+    NATIVE = "native"
+    AUTO = "auto"
+    TAGS = "tags"
+    PYTHONIC = "pythonic"
+    JSON = "json"
+    GUIDED = "guided"
+
+
+class NoticeLanguage(StrEnum):
+    """Language of the runner's own sentences: by the script of the newest user text, or one of the eight locales."""
+
+    AUTO = "auto"
+    EN_US = "en_US"
+    ZH_HANS = "zh_Hans"
+    ZH_HANT = "zh_Hant"
+    JA_JP = "ja_JP"
+    TH_TH = "th_TH"
+    VI_VN = "vi_VN"
+    ES_ES = "es_ES"
+    RU_RU = "ru_RU"
+
+
+class ReasoningLevel(StrEnum):
+    """Levels that LangBot's model selector can store for a model."""
+
+    PROVIDER_DEFAULT = "provider_default"
+    DISABLED = "disabled"
+    ENABLED = "enabled"
+    MINIMAL = "minimal"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    XHIGH = "xhigh"
+    MAX = "max"

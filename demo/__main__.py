@@ -1,0 +1,115 @@
+"""`python -m demo up | ask | package | model`: what the Makefile calls. Progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from demo import model, package
+from demo.ask import ask_all
+from demo.errors import DemoError, one_line
+from demo.stage import PREFERRED_PORT, ROOT, bring_up
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def say(text: str) -> None:
+    print(f"localagent: {text}", file=sys.stderr, flush=True)
+
+
+def _stop_once() -> None:
+    """The first Ctrl-C (or TERM, or a closed terminal) stops everything in order; later ones do not disturb that."""
+    seen = 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 1:
+            raise KeyboardInterrupt
+        say("already stopping")
+
+    for number in _SIGNALS:
+        signal.signal(number, stop)
+
+
+def up(options: argparse.Namespace) -> int:
+    with bring_up(options.plugin, say, os.environ, prefer_port=PREFERRED_PORT) as stage:
+        print(f"\n  LangBot with {stage.identity.name} {stage.identity.version} and {stage.model_name}:\n")
+        print(f"    address   {stage.langbot.api.base_url}")
+        print(f"    user      {stage.account.user}")
+        print(f"    password  {stage.account.password}\n")
+        print("  Log in, open Pipelines, LocalAgent demo, Debug Chat, and type.")
+        print("  Stop with Ctrl-C; this LangBot and what you did in it are removed then.\n", flush=True)
+        try:
+            while not (dead := stage.dead()):
+                time.sleep(1)
+        except KeyboardInterrupt:
+            say("stopping")
+            return 0
+        raise DemoError(f"{dead[0].name} ended by itself: {dead[0].last_words()} (logs: .demo/logs)")
+
+
+def ask(options: argparse.Namespace) -> int:
+    questions = [question for question in options.question if question.strip()]
+    if not questions and os.environ.get("LOCALAGENT_QUESTION", "").strip():
+        questions = [os.environ["LOCALAGENT_QUESTION"]]
+    if not questions:
+        raise DemoError('there is no question: make ask Q="What is your name?"')
+    with bring_up(options.plugin, say, os.environ) as stage:
+        if options.without_plugin:
+            stage.langbot.api.uninstall(stage.identity.author, stage.identity.name)
+        asyncio.run(ask_all(stage, questions, lambda text: print(text, flush=True), say))
+    return 0
+
+
+def build(options: argparse.Namespace) -> int:
+    built = package.build(options.plugin, ROOT / "dist")
+    say(f"{len(package.files(options.plugin))} files, {built.stat().st_size // 1024} KiB")
+    print(built.relative_to(ROOT))
+    return 0
+
+
+def fetch(options: argparse.Namespace) -> int:
+    print(model.fetch(model.choose(os.environ.get("DEMO_MODEL")), model.cache_folder(), say))
+    return 0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("--plugin", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    commands = parser.add_subparsers(required=True)
+    commands.add_parser("up", help="LangBot in the browser, until Ctrl-C").set_defaults(run=up)
+    asking = commands.add_parser("ask", help="questions in one conversation; answers on stdout")
+    asking.add_argument("question", nargs="*")
+    asking.add_argument("--without-plugin", action="store_true", help=argparse.SUPPRESS)
+    asking.set_defaults(run=ask)
+    commands.add_parser("package", help="build dist/*.lbpkg").set_defaults(run=build)
+    commands.add_parser("model", help="fetch the model of DEMO_MODEL").set_defaults(run=fetch)
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
+    command: Callable[[argparse.Namespace], int] = options.run
+    _stop_once()
+    try:
+        return command(options)
+    except DemoError as error:
+        say(one_line(str(error), 600))
+    except OSError as error:
+        say(f"the operating system refused: {error}")
+    except KeyboardInterrupt:
+        say("stopped")
+        return 130
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""pip as a child process: progress on stderr, and its failures as one sentence.
+
+Runs before anything is installed, so only the standard library is used here.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from demo.errors import DemoError, one_line
+
+# Words of pip, urllib3 and the operating system. Read in order: a full disk may also look like a broken download.
+_CAUSES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("no space left on the disk", re.compile(r"No space left|Errno 28|Disk quota", re.I)),
+    (
+        "no network (pip cannot reach the package index)",
+        re.compile(
+            r"NewConnectionError|ConnectTimeout|ReadTimeout|Connection (refused|reset|aborted|broken)"
+            r"|Name or service not known|name resolution|getaddrinfo|Network is unreachable|Max retries exceeded"
+            r"|ProxyError|SSLError|Failed to establish",
+            re.I,
+        ),
+    ),
+    ("the package index does not have it", re.compile(r"No matching distribution|Could not find a version", re.I)),
+)
+_STEP = re.compile(r"^\s*(Collecting|Downloading|Building wheel|Installing collected packages|Saved)\b.*")
+
+
+def cause(output: str) -> str:
+    """Why pip failed: a known cause, or pip's own last error line."""
+    for sentence, pattern in _CAUSES:
+        if pattern.search(output):
+            return sentence
+    errors = [line for line in output.splitlines() if line.startswith("ERROR")]
+    lines = errors or [line for line in output.splitlines() if line.strip()]
+    return one_line(lines[-1]) if lines else "pip said nothing"
+
+
+def run(python: str, arguments: Sequence[str], log: Path, purpose: str, show: Callable[[str], None]) -> None:
+    """Run `python -m pip` with `arguments`; `show` gets a short line for each step; everything goes to `log`.
+
+    Raises DemoError with one line when pip fails.
+    """
+    command = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments, "--retries", "2"]
+    output: list[str] = []
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("a", encoding="utf-8") as sink,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as child,
+    ):
+        assert child.stdout is not None
+        for line in child.stdout:
+            sink.write(line)
+            output.append(line)
+            if _STEP.match(line):
+                show(one_line(line.split(" (from ")[0], 100))
+    if child.returncode != 0:
+        raise DemoError(f"could not {purpose}: {cause(''.join(output))}; pip's words are in {log}")
+
+
+def require_space(folder: Path, need_bytes: int, purpose: str) -> None:
+    """Raise DemoError unless the disk that will hold `folder` has `need_bytes` free."""
+    place = folder
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if free < need_bytes:
+        sizes = f"{need_bytes // 2**20} MiB needed in {folder}, {free // 2**20} MiB free"
+        raise DemoError(f"not enough disk space to {purpose}: {sizes}")
+
+
+class StepLine:
+    """Short progress on stderr: one line that is rewritten on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, prefix: str, every: int = 25) -> None:
+        self._prefix = prefix
+        self._every = every
+        self._count = 0
+        self._tty = sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        self._count += 1
+        if self._tty:
+            print(f"\r\x1b[K{self._prefix} {text}", end="", file=sys.stderr, flush=True)
+        elif self._count % self._every == 1 or self._every == 1:
+            print(f"{self._prefix} {text}", file=sys.stderr, flush=True)
+
+    def done(self) -> None:
+        if self._tty and self._count:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

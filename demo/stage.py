@@ -1,0 +1,102 @@
+"""Everything of one bring-up, in order: model, plugin runtime, LangBot, plugin, pipeline."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo import endpoint, langbot, model, package, ports
+from demo.api import Account, Model
+from demo.langbot import LangBot
+from demo.processes import Child, Children
+
+ROOT = Path(__file__).resolve().parent.parent
+STATE = ROOT / ".demo"
+USER = "demo@example.com"
+PREFERRED_PORT = 5300
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A LangBot with the plugin in it and a pipeline bound to it."""
+
+    langbot: LangBot
+    account: Account
+    identity: package.Identity
+    runner_id: str
+    pipeline: str
+    model_name: str
+    children: Children
+
+    def dead(self) -> list[Child]:
+        return self.children.dead()
+
+
+@contextmanager
+def bring_up(
+    plugin: Path, say: Callable[[str], None], env: Mapping[str, str], prefer_port: int | None = None
+) -> Iterator[Stage]:
+    """Bring everything up, yield it, and take everything down, files included; logs stay in .demo/logs.
+
+    Raises DemoError with one line for whatever step fails.
+    """
+    begin = time.monotonic()
+    # Looked at first: what the user can mend at once should not come after minutes of waiting.
+    chosen = ports.choose(env.get("DEMO_PORT"), prefer_port)
+    theirs = endpoint.from_environment(env)
+    gguf = None if theirs else model.choose(env.get("DEMO_MODEL"))
+    built = package.build(plugin, STATE / "package" if plugin != ROOT else ROOT / "dist")
+    folder = STATE / f"run-{os.getpid()}"
+    logs = folder / "logs"
+    try:
+        with Children() as children:
+            if theirs is None:
+                assert gguf is not None
+                theirs = endpoint.serve_gguf(children, gguf, chosen.model, logs, say)
+            say("starting LangBot (half a minute)")
+            bot = langbot.start(children, folder, chosen, logs)
+            stage = _furnish(bot, plugin, built, theirs, children, say)
+            say(f"ready after {time.monotonic() - begin:.0f} s")
+            yield stage
+    finally:
+        _keep_logs(logs)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _furnish(
+    bot: LangBot,
+    plugin: Path,
+    built: Path,
+    answering: endpoint.Endpoint,
+    children: Children,
+    say: Callable[[str], None],
+) -> Stage:
+    account = Account(USER, secrets.token_urlsafe(9))
+    bot.api.sign_in(account)
+    provider = bot.api.add_provider("demo", answering.base_url, answering.api_key)
+    described = Model(answering.name, abilities=("func_call",), context_length=answering.context_tokens)
+    model_id = bot.api.add_model(provider, described)
+    say(f"installing {built.name} through LangBot")
+    who = package.identity(plugin)
+    bot.api.install(built)
+    runner_id = bot.api.wait_for_runner(who.author, who.name)
+    pipeline = bot.api.add_pipeline("LocalAgent demo", default=True)
+    config = bot.api.default_config(runner_id, model_id)
+    if answering.context_tokens and "context-window-tokens" in config:
+        config["context-window-tokens"] = answering.context_tokens
+    bot.api.bind(pipeline, runner_id, config)
+    return Stage(bot, account, who, runner_id, pipeline, answering.name, children)
+
+
+def _keep_logs(logs: Path) -> None:
+    """Keep the logs of the latest bring-up for whoever wants to know why it failed."""
+    if logs.is_dir():
+        kept = STATE / "logs"
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(logs, kept, dirs_exist_ok=True)

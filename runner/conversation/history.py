@@ -1,0 +1,137 @@
+"""The transcript as units: what earlier runs and people said, as a legal provider sequence (B5).
+
+The Host's rows are uneven: pictures come back hollow, people in a group share one role, failed runs leave questions
+without an answer, another runner's answers stand between ours, and `content` is cut at 4,000 characters. All of that
+is settled here, without I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
+
+from runner.conversation.record import Record
+from runner.conversation.record import read as read_record
+from runner.conversation.speakers import Speakers
+from runner.conversation.thoughts import without_thoughts
+from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
+
+EARLIER_CUT = "[Earlier messages are not shown.]"
+"""Stands for what came before when the history would begin with an answer: many providers want a user turn first."""
+
+_WORDS_FOR = {"image_url": "image", "image_base64": "image", "file_url": "file", "file_base64": "file"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One transcript row, read: its role, its text with placeholders for what is no text, and where it stands."""
+
+    role: str
+    text: str
+    cursor: str
+    actor_id: str | None
+    record: Record | None = None
+
+
+def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
+    """The rows older than the current event, oldest first.
+
+    `items` come newest first. The current message is dropped and so is everything newer: steering brings that (B5).
+    When the current event is not among them, every row is older.
+    """
+    newest_first = list(items)
+    place = next((place for place, item in enumerate(newest_first) if item.event_id == event_id), -1)
+    return newest_first[place + 1 :][::-1]
+
+
+def read_row(item: TranscriptItem) -> Row | None:
+    """One row, None when there is nothing to say in it. Never raises: a row it cannot read gives its plain text."""
+    if item.role not in ("user", "assistant"):
+        return None
+    body = item.content_json if item.content_json is not None else {"content": item.content}
+    text = _text_of(body.get("content")) or (item.content or "")
+    if item.role == "assistant":
+        text = without_thoughts(text)
+    if not text.strip():
+        return None
+    actor = item.metadata.get("actor_id")
+    record = read_record(body.get("provider_specific_fields"))
+    return Row(item.role, text, item.cursor or "", str(actor) if actor is not None else None, record)
+
+
+class ToolMemoryForm(StrEnum):
+    """How earlier tool calls come back: as turns, as text where the request has no tools, or not at all (B6)."""
+
+    TURNS = "turns"
+    TEXT = "text"
+    NONE = "none"
+
+
+def units_of(
+    rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm = ToolMemoryForm.TURNS
+) -> tuple[Unit, ...]:
+    """Rows, oldest first, as units: neighbours of one role are one turn, roles alternate, a user turn is first."""
+    for row in rows:
+        if row.record is not None:
+            speakers = speakers.knowing(row.record.speakers)
+    units: list[Unit] = []
+    for row in rows:
+        if row.role == "user":
+            _add_user(units, Text(speakers.says(row.actor_id, row.text)), row.cursor)
+        else:
+            _add_answer(units, row, memory)
+    return tuple(units)
+
+
+def _add_user(units: list[Unit], part: Text, cursor: str) -> None:
+    last = units[-1] if units else None
+    if isinstance(last, UserTurn) and last.span is not None:
+        units[-1] = UserTurn((*last.parts, part), Span(last.span.first, cursor))
+    else:
+        units.append(UserTurn((part,), Span(cursor, cursor)))
+
+
+def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
+    span = Span(row.cursor, row.cursor)
+    last = units[-1] if units else None
+    record = row.record if row.record is not None and row.record.turns else None
+    if isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE):
+        units[-1] = replace(last, text=f"{last.text}\n\n{row.text}", span=Span(_first(last.span, span), row.cursor))
+        return
+    if not isinstance(last, UserTurn):
+        units.append(UserTurn((Text(EARLIER_CUT),), span))
+    if record is not None and memory is ToolMemoryForm.TEXT:
+        _add_user(units, Text(record.as_text()), row.cursor)
+    elif record is not None and memory is ToolMemoryForm.TURNS:
+        units.extend(record.as_units(row.cursor, span=span))
+    units.append(AssistantTurn(row.text, span=span))
+
+
+def _first(earlier: Span | None, later: Span) -> str:
+    return earlier.first if earlier is not None else later.first
+
+
+def _text_of(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        return ""
+    return "\n".join(filter(None, (_element_text(element) for element in content)))
+
+
+def _element_text(element: object) -> str:
+    """A text element's text, anything else as words: pictures and files come back as hollow shells (pitfall 14)."""
+    if not isinstance(element, Mapping):
+        return ""
+    kind = element.get("type")
+    if kind == "text":
+        text = element.get("text")
+        return text if isinstance(text, str) else ""
+    name = element.get("file_name")
+    if isinstance(name, str) and name.startswith("voice."):
+        return "[voice message]"
+    word = _WORDS_FOR.get(str(kind), "attachment")
+    return f"[{word}: {name}]" if isinstance(name, str) and name else f"[{word}]"

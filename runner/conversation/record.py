@@ -1,0 +1,241 @@
+"""The private record of what a run's tools were asked and returned (B6).
+
+LangBot's transcript keeps one assistant row a run and no tool rows. The record rides on that row, under one key of the
+message's provider fields, and the next run turns it back into units. What is read back was stored by others: it is
+checked, bounded again and made inert, and anything broken is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from runner.conversation.cut import clip, sendable
+from runner.conversation.units import AssistantTurn, Span, ToolCall, ToolResult
+from runner.events import Json
+from runner.guards import defang, frame
+
+KEY = "localagent"
+"""The one key of `provider_specific_fields` that is ours; it never goes to a provider."""
+
+VERSION = 1
+RUN_CHARACTERS = 16_000
+CALL_CHARACTERS = 4_000
+_SMALL_CALL_CHARACTERS = 600
+_SPEAKERS_CHARACTERS = 3_000
+_NAME_CHARACTERS = 100
+_MAX_CALLS = 200
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+_LEGAL_CODE = re.compile(r"[a-z_]{1,32}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """One call. `arguments` is the JSON text of an object, `result` the result without its frame.
+
+    `error` is the code of a failure (`timeout`, `failed`, …) or None.
+    """
+
+    name: str
+    arguments: str
+    result: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one run left for the next ones. `turns` are its tool rounds, oldest first; `dropped` had no room.
+
+    `speakers` maps the ids of people in a group to the names they had.
+    """
+
+    turns: tuple[tuple[RecordedCall, ...], ...] = ()
+    speakers: Mapping[str, str] = field(default_factory=dict)
+    dropped: int = 0
+
+    def as_units(
+        self, prefix: str, *, author: str | None = None, span: Span | None = None
+    ) -> tuple[AssistantTurn, ...]:
+        """The rounds as assistant turns with results, to stand before the answer of that run.
+
+        `prefix` must differ between the records of one request (a cursor does): ids are made from it, ≤ 40 characters.
+        """
+        stem = re.sub(r"[^a-zA-Z0-9_-]", "", prefix)[-24:]
+        units: list[AssistantTurn] = []
+        for number, turn in enumerate(self.turns):
+            ids = [f"r{stem}_{number}_{at}" for at in range(len(turn))]
+            calls = tuple(ToolCall(id_, call.name, call.arguments) for id_, call in zip(ids, turn, strict=True))
+            results = tuple(ToolResult(id_, call.name, _sent(call)) for id_, call in zip(ids, turn, strict=True))
+            units.append(AssistantTurn("", calls, results, author=author, span=span))
+        return tuple(units)
+
+    def as_text(self) -> str:
+        """The same as text, for requests without tools (some providers refuse tool turns there); may be empty."""
+        lines = [f"{call.name}({call.arguments})\n{_sent(call)}" for turn in self.turns for call in turn]
+        return "\n\n".join(["Tools used for this answer:", *lines]) if lines else ""
+
+
+def build(turns: Sequence[Sequence[RecordedCall]], speakers: Mapping[str, str] | None = None) -> dict[str, Json] | None:
+    """The JSON object to store under `KEY`, or None when there is nothing to keep.
+
+    At most 16,000 characters of JSON text, 4,000 a call. Every call first gets a short form, the newest first, until
+    the room is used up; what is left goes to the full forms, again the newest first.
+    """
+    people = _bounded_speakers(speakers or {})
+    flat = [(at, call) for at, turn in enumerate(turns) for call in turn]
+    if not flat and not people:
+        return None
+    room = RUN_CHARACTERS - _length(_stored([], people, len(flat)))
+    kept: dict[int, dict[str, Json]] = {}
+    for number in range(len(flat) - 1, -1, -1):
+        short = _entry(flat[number][1], _SMALL_CALL_CHARACTERS)
+        # A comma, and brackets with theirs in case the call is alone in its turn.
+        if (cost := _length(short) + 4) > room:
+            break
+        kept[number] = short
+        room -= cost
+    for number in sorted(kept, reverse=True):
+        full = _entry(flat[number][1], CALL_CHARACTERS)
+        if (more := _length(full) - _length(kept[number])) <= room:
+            kept[number] = full
+            room -= more
+    grouped: dict[int, list[Json]] = {}
+    for number in sorted(kept):
+        grouped.setdefault(flat[number][0], []).append(kept[number])
+    return _stored(list(grouped.values()), people, len(flat) - len(kept))
+
+
+def read(provider_fields: object) -> Record | None:
+    """The record of a stored message, or None. Hostile, foreign, newer or broken content is ignored; never raises."""
+    stored = provider_fields.get(KEY) if isinstance(provider_fields, Mapping) else None
+    if not isinstance(stored, Mapping) or stored.get("v") is not VERSION:
+        return None
+    turns = stored.get("turns")
+    left = RUN_CHARACTERS
+    read_turns: list[tuple[RecordedCall, ...]] = []
+    for turn in islice(turns if isinstance(turns, list) else (), _MAX_CALLS):
+        found = (_read_call(item) for item in islice(turn if isinstance(turn, list) else (), _MAX_CALLS))
+        calls: list[RecordedCall] = []
+        for call in found:
+            cost = len(call.arguments) + len(call.result) if call else 0
+            if call and cost <= left:
+                calls.append(call)
+                left -= cost
+        if calls:
+            read_turns.append(tuple(calls))
+    speakers = _read_speakers(stored.get("speakers"))
+    dropped = stored.get("dropped")
+    count = dropped if isinstance(dropped, int) and not isinstance(dropped, bool) and dropped > 0 else 0
+    return Record(tuple(read_turns), speakers, count) if read_turns or speakers else None
+
+
+def without_record(provider_fields: Mapping[str, Json] | None) -> dict[str, Json] | None:
+    """The provider fields as they may go to a provider; None when nothing is left."""
+    rest = {name: value for name, value in (provider_fields or {}).items() if name != KEY}
+    return rest or None
+
+
+def _stored(turns: Sequence[Json], speakers: Mapping[str, str], dropped: int) -> dict[str, Json]:
+    stored: dict[str, Json] = {"v": VERSION, "turns": list(turns)}
+    if speakers:
+        stored["speakers"] = dict(speakers)
+    if dropped:
+        stored["dropped"] = dropped
+    return stored
+
+
+def _length(value: Json) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _entry(call: RecordedCall, limit: int) -> dict[str, Json]:
+    """One call in at most `limit` characters of JSON text."""
+    entry: dict[str, Json] = {
+        "name": call.name[:64],
+        "args": _bounded_arguments(call.arguments, limit // 2),
+        "result": "",
+    }
+    if call.error:
+        entry["error"] = call.error[:32]
+    room = limit - _length(entry)
+    text, size = "", room
+    for _ in range(8):
+        text = clip(sendable(call.result), max(0, size)).text
+        excess = _length(text) - 2 - room
+        if excess <= 0:
+            break
+        text, size = "", size - max(excess, size // 4)
+    entry["result"] = text
+    return entry
+
+
+def _bounded_arguments(text: str, limit: int) -> dict[str, Json]:
+    """The arguments as an object; long strings are shortened, and an object still too large becomes an empty one."""
+    arguments = _object_of(text)
+    if _length(arguments) <= limit:
+        return arguments
+    share = limit // (2 * len(arguments) + 1)
+    shorter: dict[str, Json] = {
+        name: clip(value, share).text if isinstance(value, str) else value for name, value in arguments.items()
+    }
+    return shorter if _length(shorter) <= limit else {}
+
+
+def _object_of(text: str) -> dict[str, Json]:
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _bounded_speakers(speakers: Mapping[str, str]) -> dict[str, str]:
+    """The speakers named last, within their share of the room."""
+    kept: dict[str, str] = {}
+    left = _SPEAKERS_CHARACTERS
+    for person, name in reversed(list(speakers.items())):
+        person, name = sendable(person), clip(sendable(name), _NAME_CHARACTERS, lambda _: "…").text
+        left -= _length({person: name})
+        if left < 0:
+            break
+        kept[person] = name
+    return dict(reversed(list(kept.items())))
+
+
+def _read_speakers(stored: object) -> dict[str, str]:
+    if not isinstance(stored, Mapping):
+        return {}
+    known: dict[str, str] = {}
+    for person, name in islice(stored.items(), _MAX_CALLS):
+        if isinstance(person, str) and isinstance(name, str) and 0 < len(person) <= 2 * _NAME_CHARACTERS:
+            known[sendable(person)] = defang(" ".join(clip(sendable(name), _NAME_CHARACTERS).text.split()))
+    return known
+
+
+def _read_call(stored: object) -> RecordedCall | None:
+    if not isinstance(stored, Mapping):
+        return None
+    name, arguments, result, error = (stored.get(key) for key in ("name", "args", "result", "error"))
+    if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name) or not isinstance(result, str):
+        return None
+    code = error if isinstance(error, str) and _LEGAL_CODE.fullmatch(error) else None
+    return RecordedCall(name, _read_arguments(arguments), defang(clip(sendable(result), CALL_CHARACTERS).text), code)
+
+
+def _read_arguments(stored: object) -> str:
+    if not isinstance(stored, dict):
+        return "{}"
+    try:
+        text = json.dumps(stored, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return "{}"
+    text = defang(sendable(text))
+    return text if len(text) <= CALL_CHARACTERS and _object_of(text) else "{}"
+
+
+def _sent(call: RecordedCall) -> str:
+    framed = frame(call.result, f"tool {call.name}")
+    return f"Error [{call.error}]: {framed}" if call.error else framed

@@ -1,0 +1,33 @@
+"""The index of skills: what the model is told of instructions it can load (B3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langbot_plugin.api.entities.builtin.runner.resources import SkillResource
+
+from runner.guards import defang
+
+_LINE_LIMIT = 300
+"""Characters of a skill's description that stand in every prompt."""
+
+
+def skill_index(skills: Sequence[SkillResource], activate: str | None) -> str | None:
+    """One line for each skill and how to load one; None without skills, or when `activate` is not granted.
+
+    `activate` is the tool's name as the model knows it.
+    """
+    named = [skill for skill in skills if skill.skill_name.strip()]
+    if not named or activate is None:
+        return None
+    lines = "\n".join(f"- {_line(skill)}" for skill in named)
+    return (
+        f"Skills: when one fits the request, call `{activate}` with its name first and follow what it returns.\n{lines}"
+    )
+
+
+def _line(skill: SkillResource) -> str:
+    description = " ".join((skill.description or skill.display_name or "").split())
+    if len(description) > _LINE_LIMIT:
+        description = description[: _LINE_LIMIT - 1] + "…"
+    return defang(f"{skill.skill_name}: {description}" if description else skill.skill_name)

@@ -1,0 +1,41 @@
+"""Who speaks, for chats with several people (B4, B5).
+
+The transcript knows actor ids only; names come with each run and travel on in the record of earlier answers (B6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_NAME_LIMIT = 60
+"""Characters of a speaker's name that reach the model."""
+
+GROUP_LINE = (
+    "Several people take part in this group chat. Each message begins with its sender's name in square brackets."
+)
+"""Added to the system message in groups only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speakers:
+    """Names by actor id. In a private chat nobody is named: the prompt stays as it would be without groups (S6)."""
+
+    group: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def says(self, actor_id: str | None, text: str) -> str:
+        """The text as the model reads it: with its sender in a group, unchanged elsewhere."""
+        if not self.group:
+            return text
+        return f"[{self.name_of(actor_id)}] {text}"
+
+    def name_of(self, actor_id: str | None) -> str:
+        """A short name on one line that cannot close its own brackets; the id where no name is known."""
+        name = self.names.get(actor_id or "", "") or actor_id or "unknown sender"
+        plain = " ".join(name.replace("[", "(").replace("]", ")").split())
+        return plain[:_NAME_LIMIT] or "unknown sender"
+
+    def knowing(self, more: Mapping[str, str]) -> Speakers:
+        """The same chat with more names; what is known already wins (it is newer)."""
+        return Speakers(self.group, {**more, **self.names})

@@ -1,0 +1,120 @@
+"""Units and the system message as the SDK's messages, ready for a model call.
+
+Each unit is converted once per run and reused in every later request: a long tool run costs no second conversion (Q2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from langbot_plugin.api.entities.builtin.provider.message import (
+    ContentElement,
+    FunctionCall,
+    ImageURLContentObject,
+    Message,
+)
+from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
+from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
+
+from runner.conversation.request import Request, ToolSpec
+from runner.conversation.units import AssistantTurn, Image, Part, System, Text, ToolCall, Unit, UserTurn
+from runner.events import Json
+
+
+class Wire:
+    """Converts requests for one run and remembers what it converted. `model_id` matters for provider fields (C2)."""
+
+    def __init__(self) -> None:
+        # Keyed by identity: units are frozen and live as long as the run; the unit is kept so its id stays taken.
+        self._units: dict[tuple[int, bool], tuple[Unit, tuple[Message, ...]]] = {}
+        self._tools: dict[int, tuple[ToolSpec, LLMTool]] = {}
+
+    def messages(self, request: Request, model_id: str) -> list[Message]:
+        """The whole request as messages: the system message first, when there is one."""
+        return [*system_messages(request.system), *self.unit_messages(request.units, model_id)]
+
+    def unit_messages(self, units: Sequence[Unit], model_id: str) -> list[Message]:
+        """The messages of some units, in order."""
+        return [message for unit in units for message in self._converted(unit, model_id)]
+
+    def tools(self, specs: Sequence[ToolSpec]) -> list[LLMTool]:
+        """Tool schemas as the Host takes them."""
+        return [self._tool(spec) for spec in specs]
+
+    def _converted(self, unit: Unit, model_id: str) -> tuple[Message, ...]:
+        own = isinstance(unit, AssistantTurn) and unit.author in (None, model_id)
+        known = self._units.get((id(unit), own))
+        if known is None:
+            known = (unit, _messages_of(unit, own))
+            self._units[(id(unit), own)] = known
+        return known[1]
+
+    def _tool(self, spec: ToolSpec) -> LLMTool:
+        known = self._tools.get(id(spec))
+        if known is None:
+            tool = LLMTool(
+                name=spec.name,
+                human_desc=spec.description,
+                description=spec.description,
+                parameters=cast(dict[str, Json], spec.parameters),
+                func=_never_called,
+            )
+            known = (spec, tool)
+            self._tools[id(spec)] = known
+        return known[1]
+
+
+def system_messages(system: System) -> list[Message]:
+    """No message or one: the owner's parts, what the runner added, and the summary as the last block (B2, F3)."""
+    texts = [*system.added, *([system.summary] if system.summary else [])]
+    parts = (*system.parts, *(Text(text) for text in texts))
+    if not parts:
+        return []
+    fields = dict(system.provider_fields) if system.provider_fields else None
+    return [Message(role="system", name=system.name, content=_content(parts), provider_specific_fields=fields)]
+
+
+def _messages_of(unit: Unit, own: bool) -> tuple[Message, ...]:
+    if isinstance(unit, UserTurn):
+        return (Message(role="user", content=_content(unit.parts)),)
+    fields = dict(unit.provider_fields) if own and unit.provider_fields else None
+    reply = Message(
+        role="assistant",
+        # None, never "": GLM and MiniMax refuse an empty text beside tool calls.
+        content=unit.text or None,
+        tool_calls=[_wire_call(call, own) for call in unit.calls] or None,
+        provider_specific_fields=fields,
+    )
+    answers = (
+        Message(role="tool", content=result.text, tool_call_id=result.call_id, name=result.name)
+        for result in unit.results
+    )
+    return (reply, *answers)
+
+
+def _wire_call(call: ToolCall, own: bool) -> WireCall:
+    fields = dict(call.provider_fields) if own and call.provider_fields else None
+    function = FunctionCall(name=call.name, arguments=call.arguments)
+    return WireCall(id=call.id, type="function", function=function, provider_specific_fields=fields)
+
+
+def _content(parts: Sequence[Part]) -> str | list[ContentElement]:
+    """Plain text where it is only text: not every provider takes a list in every role."""
+    if all(isinstance(part, Text) for part in parts):
+        return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+    return [_element(part) for part in parts]
+
+
+def _element(part: Part) -> ContentElement:
+    if isinstance(part, Text):
+        return ContentElement(type="text", text=part.text)
+    if isinstance(part, Image):
+        if part.base64 is not None:
+            return ContentElement(type="image_base64", image_base64=part.base64)
+        return ContentElement(type="image_url", image_url=ImageURLContentObject(url=part.url or ""))
+    return part.element
+
+
+async def _never_called() -> None:
+    """The SDK's tool entity wants a function; it never crosses the wire (host-contract §7.2)."""

@@ -1,0 +1,113 @@
+"""How a run ends: which last events tell what happened to the person in the chat and to the bot's owner (C6, C8, G2).
+
+Pure: an outcome and the visible text go in, the last events come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from config.notices import Notice
+from runner.errors import AllModelsFailed, InputTooLarge, NoUsableModel, RunCancelled, RunFault, TimeIsUp
+from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
+from runner.outbox import FRAME_BUDGET, wire_bytes
+from runner.turn import BrokenOff
+from runner.visible import Visible
+
+Say = Callable[..., str]
+"""A notice in the language of the chat: `say(Notice.X, name=value)`."""
+
+_TOO_LARGE = {
+    "system prompt": Notice.PROMPT_TOO_LARGE,
+    "newest message": Notice.MESSAGE_TOO_LARGE,
+    "list of tools": Notice.TOOLS_TOO_LARGE,
+    "knowledge": Notice.KNOWLEDGE_TOO_LARGE,
+}
+
+
+def answered(
+    visible: Visible,
+    say: Say,
+    usage: Usage | None,
+    *,
+    notes: tuple[str, ...] = (),
+    record: Mapping[str, Json] | None = None,
+    file_ids: tuple[str, ...] = (),
+    finish_reason: str = "stop",
+) -> tuple[Event, ...]:
+    """The whole visible text as the one completed message, then the end. An empty answer becomes a sentence."""
+    for note in notes:
+        visible.note(note)
+    if not visible.shown:
+        visible.note(say(Notice.EMPTY_ANSWER))
+    text, record = fitted(visible.text, record, say(Notice.TRANSPORT_LIMIT_NOTE))
+    return (Answer(text, record, file_ids), Completed(finish_reason, usage))
+
+
+def stopped(
+    outcome: BaseException, visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None = None
+) -> tuple[Event, ...]:
+    """The last events of a run that could not end by itself; what its tools said is remembered all the same."""
+    if isinstance(outcome, RunCancelled):
+        return _cancelled(visible, say, usage, record)
+    log = Log(_owner_words(outcome), "error")
+    notice = _notice_for(outcome, visible, say)
+    if notice is None:
+        return (log, _failed(outcome, usage))
+    visible.note(notice)
+    return (log, *answered(visible, say, usage, record=record, finish_reason="error"))
+
+
+def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple[str, Mapping[str, Json] | None]:
+    """Text and record within one frame of the wire: the record goes first, then the end of the text (C6)."""
+    room = FRAME_BUDGET - wire_bytes(text)
+    if room >= 0:
+        return text, record if record is None or wire_bytes(record) <= room else None
+    note = f"\n\n{cut_note}"
+    low, high = 0, len(text)
+    budget = FRAME_BUDGET - wire_bytes(note)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if wire_bytes(text[:middle]) <= budget else (low, middle - 1)
+    return text[:low] + note, None
+
+
+def _cancelled(visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None) -> tuple[Event, ...]:
+    """A harmless result first, so that the Host sees its own flag and marks the run cancelled (host-contract §14)."""
+    if visible.shown:
+        visible.note(say(Notice.STOPPED_NOTE))
+        first: Event = Answer(*fitted(visible.text, record, say(Notice.TRANSPORT_LIMIT_NOTE)))
+    else:
+        first = Log("stopped on request before anything was said")
+    return (first, Failed("the run was stopped on request", "cancelled", usage=usage))
+
+
+def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | None:
+    """What the person in the chat must know; None when the Host's own hint says enough (C8)."""
+    if isinstance(outcome, TimeIsUp):
+        return say(Notice.TIME_LIMIT_NOTE if visible.shown else Notice.TIME_LIMIT)
+    if isinstance(outcome, NoUsableModel):
+        return say(Notice.NO_MODEL)
+    if isinstance(outcome, InputTooLarge):
+        return say(_TOO_LARGE[outcome.part])
+    if isinstance(outcome, BrokenOff):
+        return say(Notice.BROKEN_OFF_NOTE)
+    if isinstance(outcome, AllModelsFailed):
+        return say(Notice.ALL_MODELS_FAILED, reason=outcome.failures[-1].cause.value) if visible.shown else None
+    return say(Notice.INTERNAL_NOTE) if visible.shown else None
+
+
+def _failed(outcome: BaseException, usage: Usage | None) -> Failed:
+    if isinstance(outcome, RunFault):
+        return Failed(str(outcome), outcome.code, outcome.retryable, usage)
+    return Failed(_owner_words(outcome), "runner.internal", usage=usage)
+
+
+def _owner_words(outcome: BaseException) -> str:
+    if isinstance(outcome, RunFault):
+        return f"{outcome.code}: {outcome}"
+    if isinstance(outcome, TimeIsUp):
+        return "runner.time_limit: the run's own time limit passed; raise `timeout`, or use a faster model."
+    if isinstance(outcome, BrokenOff):
+        return f"runner.broken_off: {outcome}"
+    return f"runner.internal: {type(outcome).__name__}: {outcome}; please report this with the log around it."

@@ -1,0 +1,197 @@
+"""The port to the Host: everything a run may ask for, and its one implementation over the SDK's proxy.
+
+Values cross as the SDK's own types; failures cross as `HostCallFailed`, whatever the proxy raised. This is the only
+module that knows the proxy (I1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from langbot_plugin.api.entities.builtin.provider.message import (
+    LLMInvokeResult,
+    LLMStreamEvent,
+    Message,
+)
+from langbot_plugin.api.entities.builtin.provider.reasoning import ReasoningLevel
+from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIException
+from langbot_plugin.api.entities.builtin.runner.page_results import HistoryPage
+from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
+from langbot_plugin.api.proxies.runner import PermissionDeniedError, RunnerAPIProxy
+from pydantic import ValidationError
+
+from runner.errors import HostCallFailed, HostFailure
+from runner.events import Json
+
+PAGE_LIMIT = 100
+"""Rows the Host returns for one history page at most (host-contract §7.9)."""
+
+STEERING_LIMIT = 100
+"""Items the Host hands over in one steering pull at most (host-contract §13)."""
+
+_HOP_TIMEOUT = "ActionCallTimeoutError"
+"""What a time-out between runtime and Host looks like here: an error text (host-contract §2.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call to a model as the Host takes it. `level` None means the model's own setting (C3)."""
+
+    model_id: str
+    messages: Sequence[Message]
+    tools: Sequence[LLMTool] = ()
+    extra: Mapping[str, Json] | None = None
+    level: ReasoningLevel | None = None
+    remove_think: bool | None = None
+
+
+class Host(Protocol):
+    """What a run asks of the Host. Every method raises `HostCallFailed` and nothing else."""
+
+    async def prompt(self) -> list[dict[str, Any]]:
+        """The effective prompt: message dicts, possibly none (B1)."""
+
+    async def history_page(self, *, before: str | None = None, after: str | None = None, limit: int) -> HistoryPage:
+        """One page of the transcript: newest first, or oldest first when `after` is given; cursors are exclusive."""
+
+    async def count_tokens(self, call: ModelCall) -> int:
+        """Input tokens of a request as the provider would count them."""
+
+    def stream(self, call: ModelCall) -> AsyncGenerator[LLMStreamEvent, None]:
+        """One streamed model call. Close it: closing is what stops the provider (host-contract §2.2)."""
+
+    async def invoke(self, call: ModelCall) -> LLMInvokeResult:
+        """One model call that is not streamed."""
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Json]) -> Json:
+        """Run one tool. The result is any JSON value (host-contract §8.1)."""
+
+    async def steering(self) -> list[SteeringInputItem]:
+        """Follow-up messages claimed by this run since the last pull, oldest first (G1)."""
+
+    async def cancel_requested(self) -> bool:
+        """Whether the Host was asked to stop this run (G2)."""
+
+    async def get_state(self, key: str) -> Json:
+        """A value of the conversation's state; None when there is none."""
+
+    async def set_state(self, key: str, value: Json) -> None:
+        """Store a value of at most 256 KiB in the conversation's state."""
+
+
+class ProxyHost:
+    """The Host over the SDK's `RunnerAPIProxy` (D8). Holds nothing but the proxy."""
+
+    def __init__(self, api: RunnerAPIProxy, ctx: RunnerContext) -> None:
+        self._api = api
+        self._can = ctx.context.available_apis
+
+    async def prompt(self) -> list[dict[str, Any]]:
+        with _failures("prompt"):
+            return await self._api.get_prompt()
+
+    async def history_page(self, *, before: str | None = None, after: str | None = None, limit: int) -> HistoryPage:
+        with _failures("history_page"):
+            # The proxy is annotated as a dict and returns the page.
+            return cast(
+                HistoryPage,
+                await self._api.history_page(
+                    before_cursor=before,
+                    after_cursor=after,
+                    limit=max(1, min(limit, PAGE_LIMIT)),
+                    direction="backward" if after is None else "forward",
+                ),
+            )
+
+    async def count_tokens(self, call: ModelCall) -> int:
+        with _failures("count_tokens"):
+            return await self._api.count_tokens(
+                call.model_id,
+                list(call.messages),
+                list(call.tools),
+                extra_args=dict(call.extra or {}),
+                reasoning_level=call.level,
+            )
+
+    async def stream(self, call: ModelCall) -> AsyncGenerator[LLMStreamEvent, None]:
+        with _failures("stream"):
+            events: AsyncIterator[LLMStreamEvent] = self._api.invoke_llm_stream_events(
+                call.model_id,
+                list(call.messages),
+                list(call.tools),
+                extra_args=dict(call.extra or {}),
+                remove_think=call.remove_think,
+                reasoning_level=call.level,
+            )
+            async with aclosing(cast(AsyncGenerator[LLMStreamEvent, None], events)) as owned:
+                async for event in owned:
+                    yield event
+
+    async def invoke(self, call: ModelCall) -> LLMInvokeResult:
+        with _failures("invoke"):
+            return await self._api.invoke_llm_with_usage(
+                call.model_id,
+                list(call.messages),
+                list(call.tools),
+                extra_args=dict(call.extra or {}),
+                remove_think=call.remove_think,
+                reasoning_level=call.level,
+            )
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Json]) -> Json:
+        with _failures("call_tool"):
+            # Annotated as a dict by the SDK; plugin and MCP tools return strings and lists too (pitfall 35).
+            return cast(Json, await self._api.call_tool(name, dict(arguments)))
+
+    async def steering(self) -> list[SteeringInputItem]:
+        if not self._can.steering_pull:
+            return []
+        with _failures("steering"):
+            return (await self._api.steering_pull(limit=STEERING_LIMIT)).items
+
+    async def cancel_requested(self) -> bool:
+        if not self._can.run_get:
+            return False
+        with _failures("run_get"):
+            return (await self._api.run_get()).cancel_requested_at is not None
+
+    async def get_state(self, key: str) -> Json:
+        with _failures("state_get"):
+            return cast(Json, (await self._api.state_get("conversation", key)).get("value"))
+
+    async def set_state(self, key: str, value: Json) -> None:
+        with _failures("state_set"):
+            await self._api.state_set("conversation", key, value)
+
+
+@contextmanager
+def _failures(action: str) -> Iterator[None]:
+    """Turn everything the proxy raises into `HostCallFailed` (host-contract §2.3, pitfall 57)."""
+    try:
+        yield
+    except PermissionDeniedError as error:
+        raise HostCallFailed(action, HostFailure.DENIED, str(error)) from error
+    except AgentAPIException as error:
+        raise HostCallFailed(action, _kind_of(error), str(error)) from error
+    except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+        # A reply of another shape than the proxy promises: it validates only part of what it reads.
+        raise HostCallFailed(action, HostFailure.MALFORMED, f"{type(error).__name__}: {error}"[:500]) from error
+    except (RuntimeError, TimeoutError, ConnectionError) as error:
+        # "This LangBot Host does not support …", "Plugin invocation has ended", and a handler that was torn down.
+        raise HostCallFailed(action, HostFailure.CONNECTION, f"{type(error).__name__}: {error}"[:500]) from error
+
+
+def _kind_of(error: AgentAPIException) -> HostFailure:
+    code = error.error.code
+    if code == "deadline_exceeded" or _HOP_TIMEOUT in error.error.message:
+        return HostFailure.TIMEOUT
+    if code == "runtime_error":
+        return HostFailure.CONNECTION
+    if code == "host.malformed_response":
+        return HostFailure.MALFORMED
+    return HostFailure.REFUSED

@@ -1,0 +1,54 @@
+"""Noticing that the Host wants this run to stop (G2).
+
+Polling is cheap insurance: once a second while a run waits, and ten times a second over all runs of the worker. A poll
+that fails or hangs changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from runner.errors import HostCallFailed, RunCancelled
+from runner.host import Host
+
+INTERVAL = 1.0
+"""Seconds between two polls of one run."""
+
+_POLL_LIMIT = 3.0
+"""Seconds after which a poll without an answer is given up."""
+
+_PER_SECOND = 10
+
+
+class PollBudget:
+    """At most ten polls a second, shared by every run of this worker."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._recent: deque[float] = deque(maxlen=_PER_SECOND)
+
+    def take(self) -> bool:
+        """Whether a poll may go out now."""
+        now = self._clock()
+        if len(self._recent) == _PER_SECOND and now - self._recent[0] < 1.0:
+            return False
+        self._recent.append(now)
+        return True
+
+
+async def watch(host: Host, budget: PollBudget) -> None:
+    """Poll until the Host asks for a stop, then raise RunCancelled. Never returns."""
+    while True:
+        await asyncio.sleep(INTERVAL)
+        if budget.take() and await _asked_to_stop(host):
+            raise RunCancelled
+
+
+async def _asked_to_stop(host: Host) -> bool:
+    try:
+        async with asyncio.timeout(_POLL_LIMIT):
+            return await host.cancel_requested()
+    except (HostCallFailed, TimeoutError):
+        return False  # the next poll will tell

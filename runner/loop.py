@@ -1,0 +1,110 @@
+"""The turn loop: the only place where turn order is decided.
+
+```
+turn ─▸ calls? ─▸ tools ─▸ steering ─┐
+  ▲        └ none ─▸ steering ─▸ end │
+  └──────────────────────────────────┘
+```
+Past the last allowed round, or near the deadline, a turn is a conclusion: tools are not run any more (D6, G3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from runner.conversation.units import AssistantTurn, Text, UserTurn
+from runner.deadline import Deadline
+from runner.models.reply import Reply
+from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
+from runner.steering import Steering
+from runner.turn import Turns
+from runner.view import RunView
+
+CONCLUDE = "[Time is nearly up. Answer now from what you know, without tools, and say what is missing.]"
+"""Asked as a user turn, in the prompt only, where no refused call says it already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the loop ended by itself.
+
+    `cut`: the last reply reached the model's length limit. `concluded`: it had to answer without more tools.
+    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant.
+    """
+
+    cut: bool = False
+    concluded: bool = False
+    silent: bool = False
+
+
+class Loop:
+    """Model turns, tools and follow-ups, until the model has answered and nobody has said anything more."""
+
+    def __init__(
+        self,
+        view: RunView,
+        turns: Turns,
+        rounds: Rounds,
+        steering: Steering,
+        deadline: Deadline,
+        settle: Callable[[Ending], Awaitable[None]],
+        *,
+        max_rounds: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self._view = view
+        self._turns = turns
+        self._rounds = rounds
+        self._steering = steering
+        self._deadline = deadline
+        self._settle = settle
+        self._max_rounds = max_rounds
+        self._clock = clock
+        self._concluding = False
+
+    async def run(self) -> Ending:
+        """Runs to the end of the conversation's turn.
+
+        What has to be settled before the end comes before the last pull; after that nothing is awaited (G1).
+        """
+        while True:
+            self._conclude_when_late()
+            reply = await self._turns.take(conclude=self._concluding)
+            going_on, ending = await self._after(reply)
+            if not going_on:
+                await self._settle(ending)
+            said = await self._steering.pull()
+            if said is not None:
+                self._view.add(said)
+            elif not going_on:
+                return ending
+
+    async def _after(self, reply: Reply) -> tuple[bool, Ending]:
+        """What a reply leads to: whether the model has to be asked again, and the ending if not."""
+        if not reply.calls or self._concluding:
+            self._remember(reply)
+            return False, Ending(cut=reply.cut, concluded=self._concluding)
+        done = await self._round(reply)
+        self._view.add(done.turn)
+        if done.pictures is not None and not self._turns.images_left_out:
+            self._view.add(done.pictures)
+        return not done.terminated, Ending(silent=done.terminated)
+
+    async def _round(self, reply: Reply) -> Round:
+        if reply.cut:
+            return await self._rounds.refuse(reply, CUT_OFF)
+        if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):
+            self._concluding = True
+            return await self._rounds.refuse(reply, NO_MORE_TOOLS)
+        return await self._rounds.run(reply, self._deadline.wrap_up)
+
+    def _conclude_when_late(self) -> None:
+        """After a tool round that reached the deadline's shadow, the next turn is the last."""
+        if not self._concluding and self._rounds.count and self._deadline.is_near(self._clock()):
+            self._concluding = True
+            self._view.add(UserTurn((Text(CONCLUDE),)))
+
+    def _remember(self, reply: Reply) -> None:
+        if reply.said.strip():
+            self._view.add(AssistantTurn(reply.said, author=reply.model_id, provider_fields=reply.provider_fields))

@@ -1,0 +1,53 @@
+"""What this run's tools said, kept for the runs after it (B6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from runner.conversation.record import KEY, RecordedCall, build, read
+from runner.events import Json
+from runner.host import Host
+from runner.tools.execute import Outcome
+
+UNSAID_KEY = "runner.tools.unsaid"
+"""Conversation state: the record of a run that ended without an answer it could ride on (D5)."""
+
+
+class ToolMemory:
+    """Collects the calls of a run, after those that an earlier run could not put into an answer."""
+
+    def __init__(self, unsaid: Sequence[Sequence[RecordedCall]], *, wanted: bool) -> None:
+        self._turns = [tuple(turn) for turn in unsaid] if wanted else []
+        self._wanted = wanted
+        self._owed = bool(self._turns)
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        """One round of tools."""
+        if self._wanted:
+            self._turns.append(tuple(_recorded(outcome) for outcome in outcomes))
+
+    def record(self, speakers: Mapping[str, str]) -> dict[str, Json] | None:
+        """The record for the final message; None when there is nothing to remember."""
+        return build(self._turns, speakers)
+
+    async def put_aside(self, host: Host) -> None:
+        """Keep the record in state, because no answer will carry it. Raises HostCallFailed."""
+        if (record := build(self._turns)) is not None:
+            await host.set_state(UNSAID_KEY, {KEY: record})
+
+    async def settle(self, host: Host) -> None:
+        """Forget what an earlier run put aside: this run's answer carries it. Raises HostCallFailed."""
+        if self._owed:
+            await host.set_state(UNSAID_KEY, None)
+
+
+def unsaid_turns(state: Mapping[str, object]) -> tuple[tuple[RecordedCall, ...], ...]:
+    """The calls an earlier run put aside, from the context's state snapshot; none without a valid record."""
+    record = read(state.get(UNSAID_KEY))
+    return record.turns if record else ()
+
+
+def _recorded(outcome: Outcome) -> RecordedCall:
+    rendered = outcome.rendered
+    error = rendered.error.value if rendered.error else None
+    return RecordedCall(outcome.call.name, outcome.call.arguments, rendered.body, error)

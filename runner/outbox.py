@@ -1,0 +1,126 @@
+"""What waits to be told to the Host, in order and no faster than the Host can take it (C6).
+
+The Host spends 70–140 ms on each snapshot, so the newest one replaces those not yet sent, and the pause between two
+grows with the text. Everything else goes out at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+
+from runner.events import Answer, Completed, Event, Failed, Log, Snapshot
+
+BASE_PAUSE = 0.3
+"""Seconds between two snapshots of a short text, at least."""
+
+CHARS_PER_EXTRA_SECOND = 40_000
+"""A text of so many characters adds one second to the pause."""
+
+FRAME_BUDGET = 900_000
+"""Bytes of JSON one snapshot or answer may take: a frame of the wire holds 1 MiB, envelope included."""
+
+
+HEARTBEAT = 90.0
+"""Seconds of silence after which something is said: without a deadline the Host ends a run after 300 (G3)."""
+
+
+def pause_after(text: str) -> float:
+    """Seconds to wait after this snapshot before the next one."""
+    return BASE_PAUSE + len(text) / CHARS_PER_EXTRA_SECOND
+
+
+def wire_bytes(value: object) -> int:
+    """Bytes of a text or other JSON value on the wire: ASCII escapes, 6 bytes a Chinese character, 12 an emoji."""
+    return len(json.dumps(value))
+
+
+class Outbox:
+    """One writer (the run), one reader (`events`). Snapshots may be dropped, nothing else ever is."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._queue: deque[Event] = deque()
+        self._pending: str | None = None
+        self._sent_text: str | None = None
+        self._sequence = 0
+        self._due = 0.0
+        self._spoken = clock()
+        self._changed = asyncio.Event()
+
+    @property
+    def last_shown(self) -> str | None:
+        """The text of the newest snapshot that went out, None before the first."""
+        return self._sent_text
+
+    def show(self, text: str) -> None:
+        """All visible text so far; replaces an older one that has not gone out yet."""
+        if self._pending is None:
+            self._changed.set()
+        self._pending = text
+
+    def flush(self) -> None:
+        """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it."""
+        self._due = 0.0
+        self._changed.set()
+
+    def post(self, event: Event) -> None:
+        """Anything but a snapshot, in order."""
+        self._queue.append(event)
+        self._changed.set()
+
+    def finish(self, *last: Event) -> None:
+        """The last events of the run, back to back: nothing is awaited between them (G1).
+
+        A card that shows something is brought up to the answer first, so that the two agree; a failure drops what was
+        not shown yet.
+        """
+        self._pending = None
+        if isinstance(last[0], Answer) and self._sequence:
+            self._queue.extend(self._snapshot(last[0].text))
+        self._queue.extend(last)
+        self._changed.set()
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Everything, as it becomes due; ends after the terminal event."""
+        while True:
+            event = await self._next()
+            yield event
+            if isinstance(event, Completed | Failed):
+                return
+
+    async def _next(self) -> Event:
+        while True:
+            if self._pending is not None and not self._queue and self._clock() >= self._due:
+                text, self._pending = self._pending, None
+                self._queue.extend(self._snapshot(text))
+            if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
+                self._queue.append(Log("still working", "debug"))
+            if self._queue:
+                self._spoken = self._clock()
+                return self._queue.popleft()
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Sleep until something is posted, the pending snapshot is due, or the silence has lasted too long."""
+        self._changed.clear()
+        until = self._spoken + HEARTBEAT
+        if self._pending is not None:
+            until = min(until, self._due)
+        try:
+            async with asyncio.timeout(max(0.0, until - self._clock())):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _snapshot(self, text: str) -> list[Snapshot]:
+        """The snapshot of a text; none when it says nothing new, or when no frame can hold it."""
+        # Content and all_content both carry the text, so it counts twice.
+        if text == self._sent_text or not text.strip() or 2 * wire_bytes(text) > FRAME_BUDGET:
+            return []
+        self._sent_text = text
+        self._sequence += 1
+        self._due = self._clock() + pause_after(text)
+        return [Snapshot(text, self._sequence)]

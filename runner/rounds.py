@@ -1,0 +1,99 @@
+"""Rounds of tools: the calls of one reply become one unit with all its results (D2–D9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from config.notices import Notice
+from runner.conversation.units import AssistantTurn, Part, Text, UserTurn
+from runner.memory import ToolMemory
+from runner.models.reply import Reply
+from runner.progress import TOOL_PATIENCE, Progress
+from runner.tools.call_ids import CallIds
+from runner.tools.catalogue import Catalogue
+from runner.tools.execute import Batch, Executor, Outcome
+from runner.tools.prepare import Ready, Refused, WantedCall, prepare
+from runner.tools.results import ErrorCode
+
+NO_MORE_TOOLS = (
+    "not run: no more tools can be used for this message. Answer now from what you know, and say what is missing."
+)
+CUT_OFF = (
+    "not run: your reply reached its length limit inside this call. Repeat the call alone, with shorter arguments."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round brought. `pictures` follow the results in a user turn; `terminated`: D5 ends the run."""
+
+    turn: AssistantTurn
+    pictures: UserTurn | None
+    outcomes: tuple[Outcome, ...]
+    terminated: bool
+
+
+class Rounds:
+    """The tools of one run. `count` is how many rounds ran so far."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        executor: Executor,
+        progress: Progress,
+        say: Callable[..., str],
+        ids: CallIds,
+        memory: ToolMemory,
+    ) -> None:
+        self.catalogue = catalogue
+        self._memory = memory
+        self._executor = executor
+        self._progress = progress
+        self._say = say
+        self._ids = ids
+        self.count = 0
+        self.calls = 0
+
+    async def run(self, reply: Reply, until: float | None) -> Round:
+        """Run the calls of a reply; what is open at `until` (the loop's clock) gets a result that says so (D9)."""
+        self.count += 1
+        wanted = self._wanted(reply)
+        batch = self._executor.batch(wanted, self.catalogue)
+        names = ", ".join(dict.fromkeys(call.name for call in wanted))
+        with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=names), TOOL_PATIENCE):
+            outcomes = await batch.run(until=until)
+        return self._round(reply, outcomes, terminated=batch.all_terminate())
+
+    async def refuse(self, reply: Reply, why: str) -> Round:
+        """Answer every call of a reply without running any."""
+        prepared = [prepare(call, self.catalogue) for call in self._wanted(reply)]
+        refused: Sequence[Ready | Refused] = [Refused(each.call, ErrorCode.LIMIT, why, each.entry) for each in prepared]
+        return self._round(reply, await Batch(self._executor, refused).run(), terminated=False)
+
+    def _wanted(self, reply: Reply) -> list[WantedCall]:
+        self.calls += len(reply.calls)
+        return [
+            WantedCall(self._ids.claim(call.id), call.name, call.arguments, call.provider_fields)
+            for call in reply.calls
+        ]
+
+    def _round(self, reply: Reply, outcomes: tuple[Outcome, ...], *, terminated: bool) -> Round:
+        turn = AssistantTurn(
+            reply.said,
+            tuple(outcome.call for outcome in outcomes),
+            tuple(outcome.result for outcome in outcomes),
+            author=reply.model_id,
+            provider_fields=reply.provider_fields,
+        )
+        self._memory.add(outcomes)
+        return Round(turn, _pictures(outcomes), outcomes, terminated)
+
+
+def _pictures(outcomes: Sequence[Outcome]) -> UserTurn | None:
+    """Pictures that tools returned, as a user turn: many providers refuse them in tool messages (D4)."""
+    parts: list[Part] = []
+    for outcome in outcomes:
+        if outcome.rendered.images:
+            parts += [Text(f"[Pictures returned by {outcome.call.name}]"), *outcome.rendered.images]
+    return UserTurn(tuple(parts)) if parts else None

@@ -1,0 +1,243 @@
+"""What a model's call says: its arguments, or why they cannot be read (D3, S1)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.conversation.cut import clip, sendable
+from runner.events import Json
+from runner.guards import restore_value
+from runner.tools.lenient_json import Unmendable, mend
+from runner.tools.schema_types import property_schema, types_of
+from runner.tools.schemas import check
+
+MAX_CHARACTERS = 1_000_000
+MAX_DEPTH = 64
+_RAW_CHARACTERS = 300
+BROKEN_IN_HISTORY = "{}"
+"""What stands in the history for a broken call: a model imitates what it sees, and every provider takes it (D3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Readable arguments. `values` is what the tool gets; `text` is the canonical JSON text for the history.
+
+    Inert markers are live again in `values` and stay inert in `text` (S7). `mended`: more than parsing was needed.
+    `problems`: what the schema says against them; empty too where the schema cannot be evaluated (`unchecked` why).
+    """
+
+    values: dict[str, Json]
+    text: str
+    mended: bool = False
+    problems: tuple[str, ...] = ()
+    unchecked: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Arguments that must not run. `problem` is for the model; `raw` is what came, at most 300 characters."""
+
+    problem: str
+    raw: str
+
+
+class _Unreadable(Exception):
+    """`str()` says why, for the model."""
+
+
+def read_arguments(raw: object, schema: Mapping[str, Json], *, strict: bool = False) -> Arguments | Broken:
+    """Reads the arguments of a call as the model wrote them: a JSON text, or an object already.
+
+    `""` and `{}` are no arguments. Never raises and never invents; mended arguments count only when the schema was
+    evaluated and accepts them. `strict` (J3): no mending, and the schema has the last word over all arguments.
+    """
+    try:
+        values, mended = _values(raw, strict)
+        if not strict:
+            values, decoded = _decoded(values, schema)
+            mended = mended or decoded
+        text = canonical(values)
+    except _Unreadable as reason:
+        return Broken(str(reason), _raw_text(raw))
+    except ValueError:  # a number of thousands of digits in arguments that came as an object
+        return Broken("a number in them is too large", _raw_text(raw))
+    verdict = check(schema, dict(values))
+    if strict and not verdict.validated:
+        return Broken("the tool's schema cannot be evaluated, and this tool needs that", text[:_RAW_CHARACTERS])
+    if (strict or mended) and verdict.problems:
+        return Broken("; ".join(verdict.problems), clip(text, _RAW_CHARACTERS).text)
+    if mended and not verdict.validated:
+        return Broken("they are no valid JSON, and the tool's schema cannot confirm a mended reading", _raw_text(raw))
+    return Arguments(_restored(values), text, mended, verdict.problems, verdict.why)
+
+
+def canonical(values: Mapping[str, Json]) -> str:
+    """One spelling of the JSON text of an object: compact, readable characters, order kept."""
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _restored(values: dict[str, Json]) -> dict[str, Json]:
+    restored = restore_value(values)
+    return restored if isinstance(restored, dict) else values
+
+
+def _values(raw: object, strict: bool) -> tuple[dict[str, Json], bool]:
+    mended = False
+    if isinstance(raw, str):
+        raw, mended = _parsed(raw, strict)
+        if isinstance(raw, str) and not strict:
+            raw, twice = _parsed(raw, strict)
+            mended = mended or twice
+    if not isinstance(raw, Mapping):
+        raise _Unreadable(f"they must be a JSON object, not {_name_of(raw)}")
+    return _clean_object(raw, 0), mended
+
+
+def _parsed(text: str, strict: bool) -> tuple[object, bool]:
+    """The JSON value of a text, and whether it had to be mended. An empty text is an empty object."""
+    text = text.strip()
+    if not text:
+        return {}, False
+    if len(text) > MAX_CHARACTERS:
+        raise _Unreadable(f"they are longer than {MAX_CHARACTERS:,} characters")
+    try:
+        return _load(text), False
+    except ValueError as failure:
+        if strict:
+            raise _Unreadable(f"they are no valid JSON: {_parse_error(failure)}") from None
+        first = failure
+    try:
+        return _load(mend(text), control_characters=True), True
+    except (Unmendable, ValueError) as failure:
+        said = str(failure) if isinstance(failure, Unmendable) else _parse_error(first)
+        raise _Unreadable(f"they are no valid JSON: {said}") from None
+
+
+def _load(text: str, *, control_characters: bool = False) -> object:
+    try:
+        return json.loads(
+            text,
+            strict=not control_characters,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unambiguous,
+        )
+    except RecursionError:
+        raise _Unreadable("they are nested too deeply") from None
+
+
+def _parse_error(failure: ValueError) -> str:
+    if isinstance(failure, json.JSONDecodeError):
+        return f"{failure.msg} (character {failure.pos + 1})"
+    return clip(str(failure), 200).text
+
+
+def _no_constant(name: str) -> float:
+    raise _Unreadable(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _Unreadable("a number in them is too large")
+    return number
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two different values under one name have no single reading; the same value twice has."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values and values[name] != value:
+            raise _Unreadable(f'"{clip(sendable(name), 80).text}" is given twice with different values')
+        values[name] = value
+    return values
+
+
+def _clean_object(values: Mapping[Any, Any], depth: int) -> dict[str, Json]:
+    clean: dict[str, Json] = {}
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise _Unreadable("a field name in them is no string")
+        clean[sendable_surrogates(name)] = _clean(value, depth + 1)
+    return clean
+
+
+def _clean(value: Any, depth: int) -> Json:
+    if depth > MAX_DEPTH:
+        raise _Unreadable(f"they are nested deeper than {MAX_DEPTH} levels")
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return sendable_surrogates(value)
+    if isinstance(value, float):
+        return _finite(repr(value))
+    if isinstance(value, Mapping):
+        return _clean_object(value, depth)
+    if isinstance(value, list | tuple):
+        return [_clean(item, depth + 1) for item in value]
+    raise _Unreadable(f"a value in them is {_name_of(value)}")
+
+
+def sendable_surrogates(text: str) -> str:
+    """The text without lone surrogates, which cannot be sent; other characters are the tool's business."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="ignore").decode()
+    return text
+
+
+def _decoded(values: dict[str, Json], schema: Mapping[str, Json]) -> tuple[dict[str, Json], bool]:
+    """Fields that hold the JSON text of an object or array where the schema wants one; strings stay strings (S1)."""
+    changed = False
+
+    def walk(value: Json, part: Json, depth: int) -> Json:
+        nonlocal changed
+        wanted = types_of(part, schema)
+        if isinstance(value, str) and wanted is not None and "string" not in wanted and wanted & {"object", "array"}:
+            found = _container(value, wanted)
+            if found is not None:
+                changed = True
+                value = found
+        if depth > MAX_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return {name: walk(item, property_schema(part, name, schema), depth + 1) for name, item in value.items()}
+        if isinstance(value, list):
+            return [walk(item, property_schema(part, None, schema), depth + 1) for item in value]
+        return value
+
+    decoded = walk(values, dict(schema), 0)
+    if not isinstance(decoded, dict):
+        return values, False
+    return decoded, changed
+
+
+def _container(text: str, wanted: frozenset[str]) -> Json:
+    """The object or array a text spells, if the schema wants that; else None."""
+    try:
+        found = _load(text)
+    except (ValueError, _Unreadable):
+        return None
+    if isinstance(found, dict) and "object" in wanted:
+        return _clean(found, 1)
+    if isinstance(found, list) and "array" in wanted:
+        return _clean(found, 1)
+    return None
+
+
+def _name_of(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
+    return names.get(type(value), f"a value of type {type(value).__name__}")
+
+
+def _raw_text(raw: object) -> str:
+    if isinstance(raw, str):
+        return sendable(clip(raw, _RAW_CHARACTERS).text)
+    return _name_of(raw) if not isinstance(raw, Mapping) else "an object"

@@ -1,0 +1,211 @@
+"""The tools a run may offer, under names every provider takes (D1)."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
+
+from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
+
+from runner.conversation.cut import clip, sendable
+from runner.conversation.request import ToolSpec
+from runner.guards import defang
+from runner.tools.offered_schema import offered_schema
+
+SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
+"""Builtin tools that need a bound Box (host-contract §8.2)."""
+
+DESCRIPTION_CHARACTERS = 4_000
+_NAME_CHARACTERS = 64
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+", re.ASCII)
+_READING_NAMES = re.compile(r"(?:get|list|read|search|event_get|platform_get)_")
+_READING_BUILTINS = frozenset({"read", "glob", "grep"})
+_SENDING_TOOLS = frozenset({"event_reply", "platform_send_message"})
+
+
+class Kind(StrEnum):
+    """Where a tool comes from; decides how its result is read (host-contract §8.1)."""
+
+    BUILTIN = "builtin"
+    SKILL = "skill"
+    PLUGIN = "plugin"
+    MCP = "mcp"
+    PLATFORM = "platform"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tool on offer. `spec.name` is what the model calls it, `host_name` what the Host calls it.
+
+    `read_only` is a hint from the name (S3). `changes_things` marks the platform tools of J3: strict arguments, no
+    repair, once for a call. `lane`: calls of one lane never run beside each other (`activate`, platform tools).
+    """
+
+    spec: ToolSpec
+    host_name: str
+    kind: Kind
+    read_only: bool = False
+    changes_things: bool = False
+    lane: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def is_sandbox(self) -> bool:
+        return self.kind is Kind.BUILTIN and self.host_name in SANDBOX_TOOLS
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The tools of a run in the Host's order; `notes` are lines for the log about what was left out or changed."""
+
+    entries: tuple[Entry, ...] = ()
+    notes: tuple[str, ...] = ()
+    _by_name: Mapping[str, Entry] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {entry.name: entry for entry in self.entries})
+
+    @classmethod
+    def build(cls, resources: Sequence[ToolResource], *, hide_sandbox: bool, reserved: Iterable[str] = ()) -> Self:
+        """Only tools granted for `call` (no operations listed = all of them); see `Entry` for what is derived.
+
+        `hide_sandbox` leaves out the builtin sandbox tools (H1). `reserved` names are never given to a tool: the
+        loop's own pseudo-tools. Deterministic: the same resources give the same names.
+        """
+        notes: list[str] = []
+        granted = list(_callable(resources, hide_sandbox, notes))
+        names = _Names(reserved, (tool.tool_name for tool in granted))
+        return cls(tuple(_entry(tool, names, notes) for tool in granted), tuple(notes))
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def get(self, name: str) -> Entry | None:
+        """The tool of that name as the model knows it."""
+        return self._by_name.get(name)
+
+    def has_host_tool(self, host_name: str) -> bool:
+        """Whether the Host's tool of that name is on offer (for example `activate`)."""
+        return any(entry.host_name == host_name for entry in self.entries)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(entry.spec for entry in self.entries)
+
+    def near(self, name: str, count: int = 3) -> tuple[str, ...]:
+        """The names most like one that does not exist, best first."""
+        found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=count, cutoff=0.5)
+        return tuple(found)
+
+    def only(self, keep: Callable[[Entry], bool]) -> Catalogue:
+        """The same catalogue with some tools gone (a failed sandbox, `event_reply` under J2)."""
+        return Catalogue(tuple(entry for entry in self.entries if keep(entry)), self.notes)
+
+
+def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: list[str]) -> Iterator[ToolResource]:
+    seen: list[ToolResource] = []
+    for tool in resources:
+        if tool.operations and "call" not in tool.operations:
+            continue
+        if not tool.tool_name:
+            notes.append("a tool without a name was left out")
+            continue
+        if hide_sandbox and tool.tool_type == Kind.BUILTIN and tool.tool_name in SANDBOX_TOOLS:
+            continue
+        twins = [other for other in seen if other.tool_name == tool.tool_name]
+        if tool in twins:
+            continue
+        if twins:
+            notes.append(f"two sources offer a tool named {_loggable(tool.tool_name)}")
+        seen.append(tool)
+        yield tool
+
+
+def _entry(tool: ToolResource, names: _Names, notes: list[str]) -> Entry:
+    kind = Kind(tool.tool_type) if tool.tool_type in set(Kind) else Kind.PLUGIN
+    name = names.give(tool.tool_name, kind)
+    schema, note = offered_schema(tool.parameters)
+    if note:
+        notes.append(f"tool {name}: {note}")
+    if name != tool.tool_name:
+        notes.append(f"tool {_loggable(tool.tool_name)} is offered as {name}")
+    description = defang(sendable(clip(tool.description or "", DESCRIPTION_CHARACTERS).text))
+    return Entry(
+        spec=ToolSpec(name, description, schema),
+        host_name=tool.tool_name,
+        kind=kind,
+        read_only=_reads(tool.tool_name, kind),
+        changes_things=_changes_things(tool.tool_name, kind),
+        lane=_lane(tool.tool_name, kind),
+    )
+
+
+def _reads(host_name: str, kind: Kind) -> bool:
+    if kind is Kind.BUILTIN:
+        return host_name in _READING_BUILTINS
+    return _READING_NAMES.match(host_name) is not None
+
+
+def _changes_things(host_name: str, kind: Kind) -> bool:
+    """Every platform tool but reading and sending ones, so that a new tool of a later Host is on the safe side (J3)."""
+    return kind is Kind.PLATFORM and not _reads(host_name, kind) and host_name not in _SENDING_TOOLS
+
+
+def _lane(host_name: str, kind: Kind) -> str | None:
+    if kind is Kind.SKILL and host_name == "activate":
+        return "activate"
+    if kind is Kind.PLATFORM and not _reads(host_name, kind):
+        return "platform"  # sending ones too: two replies must not change places
+    return None
+
+
+def _loggable(name: str) -> str:
+    return repr(sendable(name[:80]))
+
+
+class _Names:
+    """Gives each tool a unique name that providers take.
+
+    A name that is legal as it stands is kept by its first owner, wherever a sanitised one would come out the same. A
+    changed name ends with a hash of the original where letters were lost to it, so it does not depend on the order.
+    """
+
+    def __init__(self, reserved: Iterable[str], host_names: Iterable[str]) -> None:
+        self._used = set(reserved)
+        self._kept = {name for name in host_names if _LEGAL_NAME.fullmatch(name)}
+
+    def give(self, host_name: str, kind: Kind) -> str:
+        for name in self._wishes(host_name, kind):
+            if name not in self._used and (name == host_name or name not in self._kept):
+                self._used.add(name)
+                return name
+        raise AssertionError("the wishes never end")
+
+    def _wishes(self, host_name: str, kind: Kind) -> Iterator[str]:
+        if host_name in self._kept:
+            yield host_name
+            stem = f"{host_name}_{kind.value}"[:_NAME_CHARACTERS]
+        else:
+            digest = hashlib.sha256(host_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            stem = _ILLEGAL.sub("_", host_name).strip("_")
+            if stem and len(stem) <= _NAME_CHARACTERS and host_name.isascii():
+                yield stem
+            stem = f"{stem[: _NAME_CHARACTERS - 9] or 'tool'}_{digest}"
+        yield stem
+        number = 2
+        while True:
+            ending = f"_{number}"
+            yield stem[: _NAME_CHARACTERS - len(ending)] + ending
+            number += 1

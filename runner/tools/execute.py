@@ -1,0 +1,224 @@
+"""Running the calls of one turn: concurrency, time limits, and one result for every call (D2, D9, J3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from runner.conversation.record import RecordedCall
+from runner.conversation.units import ToolCall, ToolResult
+from runner.errors import HostCallFailed, HostFailure
+from runner.events import Json, Log, ToolFinished, ToolStarted
+from runner.tools.catalogue import Catalogue, Entry
+from runner.tools.prepare import Ready, Refused, WantedCall, prepare
+from runner.tools.results import EVENT_CHARACTERS, ErrorCode, Rendered, Renderer, is_heavy, started_payload
+
+CALLS_PER_RUN = 8
+CALLS_PER_WORKER = 64
+
+CallTool = Callable[[str, dict[str, Json]], Awaitable[object]]
+"""Asks the Host to run a tool by the Host's name; raises HostCallFailed."""
+
+ToolEvent = ToolStarted | ToolFinished | Log
+
+
+class ToolSlots:
+    """How many calls may be with the Host at once, over all runs of the worker. One object per worker (D2)."""
+
+    def __init__(self, limit: int = CALLS_PER_WORKER) -> None:
+        self._semaphore = asyncio.Semaphore(limit)
+
+    @property
+    def semaphore(self) -> asyncio.Semaphore:
+        return self._semaphore
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One call and its result. `ran`: the tool was really asked, so it may have had an effect, even on a time-out."""
+
+    call: ToolCall
+    rendered: Rendered
+    entry: Entry | None
+    ran: bool
+
+    @property
+    def result(self) -> ToolResult:
+        """The tool message of this call."""
+        return ToolResult(self.call.id, self.call.name, self.rendered.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Everything the batches of one run share. `call_seconds` limits one call from the moment the Host is asked."""
+
+    call_tool: CallTool
+    renderer: Renderer
+    slots: ToolSlots
+    on_event: Callable[[ToolEvent], None]
+    call_seconds: float = 170.0
+    serial: bool = False
+    enforce_schema: bool = True
+    run_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_PER_RUN))
+    changed: set[str] = field(default_factory=set)
+
+    def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
+        """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
+        return Batch(self, [prepare(call, catalogue, enforce_schema=self.enforce_schema) for call in wanted])
+
+
+class Batch:
+    """The calls of one turn. `outcomes()` is complete at any time: what is still open then reads as cancelled (D9)."""
+
+    def __init__(self, executor: Executor, prepared: Sequence[Ready | Refused]) -> None:
+        self._executor = executor
+        self._prepared = tuple(prepared)
+        self._done: dict[int, Outcome] = {}
+        self._started: set[int] = set()
+        self._asked: set[int] = set()
+
+    async def run(self, *, until: float | None = None, stop: asyncio.Event | None = None) -> tuple[Outcome, ...]:
+        """Runs the calls and returns one outcome each, in their order; leaves no task behind.
+
+        `until` is a time of the event loop's clock; `stop` may be set from outside (steering, interrupt). What is
+        open then is cancelled and gets a result. When the awaiting task itself is cancelled, CancelledError passes
+        through, and `outcomes()` still has a result for every call.
+        """
+        closing = (ErrorCode.CANCELLED, "the run was stopped")
+        try:
+            async with asyncio.timeout_at(until):
+                await self._run_chains(stop)
+        except TimeoutError:
+            closing = (ErrorCode.TIMEOUT, "the time of the run was up")
+        finally:
+            self._close_open(*closing)
+        return self.outcomes()
+
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """One outcome for each call, in the order of the calls."""
+        return tuple(
+            self._done.get(at) or self._open_outcome(at, ErrorCode.CANCELLED, "the run was stopped")
+            for at in range(len(self._prepared))
+        )
+
+    def all_terminate(self) -> bool:
+        """Whether every result of the batch asks to end the run (D5)."""
+        return bool(self._prepared) and all(outcome.rendered.terminate for outcome in self.outcomes())
+
+    async def _run_chains(self, stop: asyncio.Event | None) -> None:
+        async with asyncio.TaskGroup() as group:
+            chains = [group.create_task(self._run_chain(chain)) for chain in self._chains()]
+            if stop is not None and chains:
+                watcher = group.create_task(_cancel_on(stop, chains))
+                await asyncio.wait(chains)
+                watcher.cancel()
+
+    def _chains(self) -> Iterable[tuple[int, ...]]:
+        """Calls that must keep their order and never meet, as one chain each; all of them when `serial`."""
+        if self._executor.serial:
+            return [tuple(range(len(self._prepared)))]
+        lanes: dict[str, list[int]] = {}
+        for at, prepared in enumerate(self._prepared):
+            lane = prepared.entry.lane if prepared.entry else None
+            lanes.setdefault(lane or f"#{at}", []).append(at)
+        return [tuple(chain) for chain in lanes.values()]
+
+    async def _run_chain(self, chain: tuple[int, ...]) -> None:
+        for at in chain:
+            prepared = self._prepared[at]
+            if isinstance(prepared, Refused):
+                self._start(at, {})
+                self._finish(at, self._executor.renderer.error(prepared.code, prepared.text))
+            else:
+                await self._run_call(at, prepared)
+
+    async def _run_call(self, at: int, ready: Ready) -> None:
+        async with AsyncExitStack() as slots:
+            await slots.enter_async_context(self._executor.run_slots)
+            await slots.enter_async_context(self._executor.slots.semaphore)
+            self._start(at, ready.values)
+            if ready.note:
+                self._executor.on_event(Log(ready.note, "warning"))
+            self._finish(at, await self._ask(at, ready))
+
+    async def _ask(self, at: int, ready: Ready) -> Rendered:
+        executor, entry = self._executor, ready.entry
+        if entry.changes_things and ready.call.id in executor.changed:
+            return executor.renderer.error(ErrorCode.LIMIT, "this call was run already, and it is never run twice")
+        if entry.changes_things:
+            executor.changed.add(ready.call.id)
+        self._asked.add(at)
+        limit = asyncio.timeout(executor.call_seconds)
+        try:
+            async with limit:
+                value = await executor.call_tool(entry.host_name, ready.values)
+        except TimeoutError:
+            return executor.renderer.error(ErrorCode.TIMEOUT, _timed_out(executor.call_seconds))
+        except HostCallFailed as failure:
+            return self._host_failure(failure, entry)
+        except Exception as failure:  # noqa: BLE001  one tool's accident must not take the run or its neighbours (D3)
+            return executor.renderer.error(ErrorCode.FAILED, f"the call failed ({type(failure).__name__})")
+        if is_heavy(value):
+            return await asyncio.to_thread(executor.renderer.render, entry, value)
+        return executor.renderer.render(entry, value)
+
+    def _host_failure(self, failure: HostCallFailed, entry: Entry) -> Rendered:
+        renderer = self._executor.renderer
+        match failure.kind:
+            case HostFailure.TIMEOUT:
+                return renderer.error(ErrorCode.TIMEOUT, _timed_out(None))
+            case HostFailure.DENIED:
+                return renderer.error(ErrorCode.FAILED, "the Host does not allow this tool in this run; do not retry")
+            case HostFailure.CONNECTION | HostFailure.MALFORMED:
+                return renderer.error(ErrorCode.FAILED, "the Host gave no readable answer; the call may have run")
+            case HostFailure.REFUSED:
+                return renderer.error(ErrorCode.FAILED, failure.text, said_by=entry.name)
+
+    def _start(self, at: int, values: dict[str, Json]) -> None:
+        call = self._prepared[at].call
+        self._started.add(at)
+        self._executor.on_event(ToolStarted(call.id, call.name, started_payload(values)))
+
+    def _finish(self, at: int, rendered: Rendered) -> None:
+        prepared = self._prepared[at]
+        self._done[at] = Outcome(prepared.call, rendered, prepared.entry, at in self._asked)
+        error = rendered.body[:EVENT_CHARACTERS] if rendered.error else None
+        if rendered.error:
+            error = f"{rendered.error.value}: {error}"
+        result = None if rendered.error else rendered.event_payload
+        self._executor.on_event(ToolFinished(prepared.call.id, prepared.call.name, result, error))
+
+    def _close_open(self, code: ErrorCode, why: str) -> None:
+        for at in range(len(self._prepared)):
+            if at not in self._done:
+                if at not in self._started:
+                    self._start(at, {})
+                self._finish(at, self._open_outcome(at, code, why).rendered)
+
+    def _open_outcome(self, at: int, code: ErrorCode, why: str) -> Outcome:
+        asked = at in self._asked
+        effect = "before this call ended; it may still have an effect" if asked else "before this call began"
+        prepared = self._prepared[at]
+        return Outcome(prepared.call, self._executor.renderer.error(code, f"{why} {effect}"), prepared.entry, asked)
+
+
+def recorded(outcomes: Iterable[Outcome]) -> tuple[RecordedCall, ...]:
+    """What the tool memory keeps of a batch: the calls that really went to a tool (B6)."""
+    return tuple(
+        RecordedCall(outcome.call.name, outcome.call.arguments, outcome.rendered.body, outcome.rendered.error)
+        for outcome in outcomes
+        if outcome.ran
+    )
+
+
+async def _cancel_on(stop: asyncio.Event, chains: Sequence[asyncio.Task[None]]) -> None:
+    await stop.wait()
+    for chain in chains:
+        chain.cancel()
+
+
+def _timed_out(seconds: float | None) -> str:
+    limit = f"within {seconds:g} seconds" if seconds is not None else "in time"
+    return f"no answer came {limit}; the tool may still be running, so a second call may do the work twice"

@@ -1,0 +1,94 @@
+"""Deciding, before anything runs, whether a call may run (D1, D3, J3). Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.conversation.cut import clip
+from runner.conversation.units import ToolCall
+from runner.events import Json
+from runner.tools.arguments import BROKEN_IN_HISTORY, Arguments, Broken, read_arguments
+from runner.tools.catalogue import Catalogue, Entry
+from runner.tools.compact import compact_schema
+from runner.tools.results import ErrorCode
+
+_SCHEMA_CHARACTERS = 2_000
+_NAME_CHARACTERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class WantedCall:
+    """A call as the model made it. `id` is unique in the run (`CallIds`); `arguments` is JSON text or an object.
+
+    `certain` False: the name was mended, the arguments were repaired by the reader, or the call stood in a thought;
+    such a call never reaches a tool that changes things (J3).
+    """
+
+    id: str
+    name: str
+    arguments: str | Mapping[str, object] | None
+    provider_fields: Mapping[str, Json] | None = None
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A call that may run. `values` go to the tool, `call` into the history."""
+
+    call: ToolCall
+    entry: Entry
+    values: dict[str, Json]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A call that never runs; `text` tells the model why and what would be right."""
+
+    call: ToolCall
+    code: ErrorCode
+    text: str
+    entry: Entry | None = None
+
+
+def prepare(wanted: WantedCall, catalogue: Catalogue, *, enforce_schema: bool = True) -> Ready | Refused:
+    """Reads one call. With `enforce_schema` False, arguments that are readable as they stand run even against the
+    schema; mended ones and those of tools that change things never do.
+    """
+    entry = catalogue.get(wanted.name)
+    if entry is None:
+        return _unknown(wanted, catalogue)
+    if entry.changes_things and not wanted.certain:
+        return _refused(wanted, entry, "this tool changes things, so its call must be written plainly and exactly")
+    read = read_arguments(wanted.arguments, entry.spec.parameters, strict=entry.changes_things)
+    if isinstance(read, Broken):
+        return _refused(wanted, entry, read.problem)
+    if read.problems and enforce_schema:
+        return _refused(wanted, entry, "; ".join(read.problems), read)
+    note = f"tool {entry.name}: its arguments were not validated: {read.unchecked}" if read.unchecked else None
+    return Ready(_call(wanted, read.text), entry, read.values, note)
+
+
+def _call(wanted: WantedCall, arguments: str) -> ToolCall:
+    return ToolCall(wanted.id, wanted.name, arguments, wanted.provider_fields)
+
+
+def _unknown(wanted: WantedCall, catalogue: Catalogue) -> Refused:
+    near = catalogue.near(wanted.name)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "Use only the tools that are offered."
+    name = clip(wanted.name, _NAME_CHARACTERS, lambda _: "…").text
+    text = f'there is no tool named "{name}", so nothing was run. {hint}'
+    read = read_arguments(wanted.arguments, {})
+    arguments = read.text if isinstance(read, Arguments) else BROKEN_IN_HISTORY
+    return Refused(_call(wanted, arguments), ErrorCode.UNKNOWN_TOOL, text)
+
+
+def _refused(wanted: WantedCall, entry: Entry, problem: str, read: Arguments | None = None) -> Refused:
+    expected = json.dumps(compact_schema(entry.spec.parameters), ensure_ascii=False, separators=(",", ":"))
+    text = (
+        f"the arguments of {entry.name} cannot be used: {problem}. Nothing was run. "
+        f"Expected is an object of this schema: {clip(expected, _SCHEMA_CHARACTERS).text}"
+    )
+    return Refused(_call(wanted, read.text if read else BROKEN_IN_HISTORY), ErrorCode.INVALID_ARGUMENTS, text, entry)

@@ -1,0 +1,61 @@
+"""Which tools a small model is shown for a request (S2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from runner.conversation.cut import head
+from runner.conversation.request import ToolSpec
+from runner.tools.compact import compact_schema
+
+TOOL_DESCRIPTION_CHARACTERS = 400
+_QUERY_CHARACTERS = 20_000
+_NAME_SCORE, _DESCRIPTION_SCORE, _RECENT_SCORE = 3, 1, 2
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Scripts written without spaces: Han, kana, Hangul (whose words carry particles), Thai.
+_UNSPACED = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f"
+_RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>[^\W_{_UNSPACED}]+)")
+
+
+def rank_tools(tools: Sequence[ToolSpec], query: str, *, max: int = 8, recent: Sequence[str] = ()) -> list[ToolSpec]:
+    """At most `max` tools, the ones most like the request first; ties and short lists keep their order (S2).
+
+    Every tool comes back with its description cut to 400 characters and a compact schema.
+    """
+    chosen = list(tools)
+    if len(chosen) > max:
+        asked = frozenset(words(query[:_QUERY_CHARACTERS]))
+        begins = frozenset(word[:4] for word in asked if len(word) > 3)
+        chosen.sort(key=lambda tool: -_score(tool, asked, begins, recent))
+        del chosen[max if max > 0 else 0 :]
+    return [_short(tool) for tool in chosen]
+
+
+def words(text: str) -> Iterator[str]:
+    """Lower-case words; runs of a script without spaces give their pairs of characters (S2)."""
+    for run in _RUN.finditer(_HUMP.sub(" ", text)):
+        unspaced = run["unspaced"]
+        if unspaced is None:
+            yield run["word"].lower()
+        elif len(unspaced) == 1:
+            yield unspaced
+        else:
+            yield from (unspaced[at : at + 2] for at in range(len(unspaced) - 1))
+
+
+def _score(tool: ToolSpec, asked: frozenset[str], begins: frozenset[str], recent: Sequence[str]) -> int:
+    name = set(words(tool.name))
+    in_name = sum(1 for word in name if word in asked or word[:4] in begins)
+    in_description = len(set(words(tool.description)) & asked)
+    return _NAME_SCORE * in_name + _DESCRIPTION_SCORE * in_description + (_RECENT_SCORE if tool.name in recent else 0)
+
+
+def _short(tool: ToolSpec) -> ToolSpec:
+    return replace(
+        tool,
+        description=head(tool.description, TOOL_DESCRIPTION_CHARACTERS),
+        parameters=compact_schema(tool.parameters),
+    )

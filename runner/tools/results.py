@@ -1,0 +1,228 @@
+"""What the model and the run log see of a tool's result (D4, D5, D7, S7).
+
+`Renderer.render` is pure and linear. For values that `is_heavy` says yes to, call it by `asyncio.to_thread`: it takes
+milliseconds for each million characters or items. Everything else takes less than the loop notices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from runner.conversation.cut import clip, head, sendable, tail
+from runner.conversation.units import Image
+from runner.events import Json
+from runner.guards import defang, frame
+from runner.tools.catalogue import Entry, Kind
+from runner.tools.content_elements import is_content, read_content
+from runner.tools.json_text import beginning, ending, measure, weighs
+from runner.tools.references import References, collect
+
+EVENT_CHARACTERS = 4_000
+_HEAVY_CHARACTERS = 60_000
+_PLUGIN_FAILURE = "error occurred when executing function "
+_SKILL_READS = frozenset({"activate", "read_skill_resource"})
+_REFERENCE_SHARE = 2
+_TRIES = 4
+
+
+class ErrorCode(StrEnum):
+    """How a failure reads: `Error [code]: …` (S3)."""
+
+    INVALID_ARGUMENTS = "invalid_arguments"
+    UNKNOWN_TOOL = "unknown_tool"
+    TIMEOUT = "timeout"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A result as it goes on.
+
+    `text` is the tool message as sent, its frame included; `body` is the same without the frame. `images` follow in a
+    user turn. `references` are the ones listed in `text`. `event_payload` is small and an object (D7). `terminate`:
+    the tool asked to end the run; never set together with `error` (D5).
+    """
+
+    text: str
+    body: str
+    images: tuple[Image, ...] = ()
+    references: Mapping[str, str] = field(default_factory=dict)
+    truncated: bool = False
+    event_payload: Mapping[str, Json] = field(default_factory=dict)
+    terminate: bool = False
+    error: ErrorCode | None = None
+
+
+def is_heavy(value: object) -> bool:
+    """Whether rendering a value belongs into a thread."""
+    return weighs(value, _HEAVY_CHARACTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Renders results within bounds (characters of the tool message as sent).
+
+    `skill_chars` is the bound of `activate` and `read_skill_resource` (25 % of the input budget); None = the same.
+    """
+
+    result_chars: int
+    skill_chars: int | None = None
+
+    def render(self, entry: Entry, value: object) -> Rendered:
+        """Any JSON value a tool returned, failures of its kind recognised (D4). Never raises."""
+        error = _failure_of(entry.kind, value)
+        terminate = isinstance(value, dict) and value.get("terminate") is True
+        if isinstance(value, dict) and terminate:
+            value = {name: part for name, part in value.items() if name != "terminate"}
+        images: tuple[Image, ...] = ()
+        references_of = value
+        if isinstance(value, list) and is_content(value):
+            content = read_content(value)
+            value, images = content.text, content.images
+        is_skill = entry.kind is Kind.SKILL and entry.host_name in _SKILL_READS
+        limit = self.skill_chars if is_skill and self.skill_chars is not None else self.result_chars
+        note = _SKILL_NOTE if is_skill else _NOTE
+        shell = _Shell(f"{_error_prefix(error)}the tool reports:\n" if error else "", f"tool {entry.name}")
+        rendered = _bounded(_ends(value, limit), references_of, note, shell, limit)
+        return replace(
+            rendered,
+            images=images,
+            terminate=terminate and error is None,
+            event_payload=_event_payload(value, rendered, len(images)),
+            error=error,
+        )
+
+    def error(self, code: ErrorCode, text: str, *, said_by: str | None = None) -> Rendered:
+        """A failure in words. `said_by` names the tool whose words `text` is: they are framed as data (S7)."""
+        shell = _Shell(_error_prefix(code), f"tool {said_by}" if said_by else None)
+        rendered = _bounded(_ends(text, self.result_chars), None, _NOTE, shell, self.result_chars)
+        return replace(rendered, event_payload={"error": clip(rendered.body, EVENT_CHARACTERS).text}, error=code)
+
+
+def _error_prefix(code: ErrorCode) -> str:
+    return f"Error [{code.value}]: "
+
+
+def _failure_of(kind: Kind, value: object) -> ErrorCode | None:
+    """Two kinds of tools report failures as ordinary results (host-contract §8.1)."""
+    failed = (kind is Kind.PLUGIN and isinstance(value, str) and value.startswith(_PLUGIN_FAILURE)) or (
+        kind is Kind.BUILTIN and isinstance(value, dict) and value.get("ok") is False
+    )
+    return ErrorCode.FAILED if failed else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The parts of a result's text that can be kept: with `whole`, `head` is all of it and `tail` the same."""
+
+    head: str
+    tail: str
+    whole: bool
+    total: str
+    characters: int
+
+    def cut(self, kept: int) -> str:
+        return self.total.format(max(1, self.characters - kept))
+
+
+def _ends(value: object, limit: int) -> _Ends:
+    if isinstance(value, str):
+        if len(value) <= limit:
+            text = _sayable(value)
+            return _Ends(text, text, True, "{:,}", len(text))
+        return _Ends(_sayable(value[:limit]), _sayable(value[-limit:]), False, "{:,}", len(value))
+    start, whole = beginning(value, limit)
+    start = _sayable(start)
+    if whole:
+        return _Ends(start, start, True, "{:,}", len(start))
+    characters, more = measure(value)
+    return _Ends(start, _sayable(ending(value, limit)), False, "more than {:,}" if more else "about {:,}", characters)
+
+
+def _sayable(text: str) -> str:
+    return defang(sendable(text))
+
+
+_NOTE = "\n[… {} characters cut …]\n"
+_SKILL_NOTE = "\n[… {} characters cut; read_skill_resource reads the rest …]\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shell:
+    """What stands around a body: the words of an error, and the frame that marks data from `source`."""
+
+    prefix: str
+    source: str | None
+
+    def around(self, body: str) -> str:
+        return self.prefix + (frame(body, self.source) if self.source else body)
+
+
+def _bounded(ends: _Ends, value: object, note: str, shell: _Shell, limit: int) -> Rendered:
+    if ends.whole:
+        sent = shell.around(ends.head)
+        if len(sent) <= limit:
+            return Rendered(sent, ends.head)
+    references = collect(value, limit // _REFERENCE_SHARE)
+    room = limit - (len(shell.around("")))
+    for _ in range(_TRIES):
+        body = _cut_body(ends, references, note, room)
+        sent = shell.around(body)
+        if len(sent) <= limit:
+            return Rendered(sent, body, references=references.kept, truncated=True)
+        room -= len(sent) - limit
+    # No room for the frame at all: a bound this small leaves only the beginning, as inert text.
+    body = head(shell.prefix + ends.head, limit)
+    return Rendered(body, body, truncated=True)
+
+
+def _cut_body(ends: _Ends, references: References, note: str, room: int) -> str:
+    block = references.block()
+    room -= len(block)
+    inner = room - len(note.format(ends.cut(0)))
+    if inner <= 0:
+        return head(ends.head, room) + block
+    end = tail(ends.tail, inner // 3, whole=ends.whole)
+    start = head(ends.head, inner - len(end))
+    return start + note.format(ends.cut(len(start) + len(end))) + end + block
+
+
+def _event_payload(value: object, rendered: Rendered, images: int) -> dict[str, Json]:
+    """The value itself where it is small, else its bounded text with the same references as the message (D7)."""
+    text, whole = beginning(value, EVENT_CHARACTERS)
+    shown = _sendable_value(json.loads(sendable(text))) if whole else clip(rendered.body, EVENT_CHARACTERS).text
+    if isinstance(shown, dict):
+        return shown
+    payload: dict[str, Json] = {"value": shown}
+    if rendered.truncated or not whole:
+        payload["truncated"] = True
+    if rendered.references:
+        payload["references"] = dict(rendered.references)
+    if images:
+        payload["images"] = images
+    return payload
+
+
+def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:
+    """A call's arguments for the run log: as they are where small, else their bounded text (D7)."""
+    text, whole = beginning(dict(arguments), EVENT_CHARACTERS)
+    if not whole:
+        return {"arguments": head(sendable(text), EVENT_CHARACTERS), "truncated": True}
+    shown = _sendable_value(json.loads(sendable(text)))
+    return shown if isinstance(shown, dict) else {}
+
+
+def _sendable_value(value: Json) -> Json:
+    """Escapes in JSON text hide characters that a database refuses; here they are plain again."""
+    if isinstance(value, str):
+        return sendable(value)
+    if isinstance(value, list):
+        return [_sendable_value(item) for item in value]
+    if isinstance(value, dict):
+        return {sendable(name): _sendable_value(item) for name, item in value.items()}
+    return value

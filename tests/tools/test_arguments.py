@@ -1,0 +1,211 @@
+"""D3, S1: what a call says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.guards import defang
+from runner.tools.arguments import Arguments, Broken, read_arguments
+
+ANY: dict[str, Any] = {"type": "object"}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "where": {"type": "object", "properties": {"tags": {"type": "array"}}},
+        "tags": {"type": "array", "items": {"type": "object"}},
+        "either": {"type": ["string", "array"]},
+        "choice": {"anyOf": [{"type": "object"}, {"type": "null"}]},
+        "ref": {"$ref": "#/$defs/list"},
+    },
+    "$defs": {"list": {"type": "array"}},
+}
+
+
+def _read(raw: object, schema: dict[str, Any] = SCHEMA, *, strict: bool = False) -> Arguments:
+    read = read_arguments(raw, schema, strict=strict)
+    assert isinstance(read, Arguments), read
+    return read
+
+
+@pytest.mark.parametrize("raw", ["", "  \n", "{}", {}, '""', '"{}"'])
+def test_D3_no_arguments_are_an_empty_object(raw: object) -> None:
+    assert _read(raw).values == {}
+
+
+@pytest.mark.parametrize("raw", ['{"text": "a"}', {"text": "a"}, json.dumps('{"text": "a"}'), ' {"text":"a"}\n'])
+def test_D3_an_object_comes_as_text_as_a_value_or_encoded_twice(raw: object) -> None:
+    read = _read(raw)
+    assert (read.values, read.text, read.mended) == ({"text": "a"}, '{"text":"a"}', False)
+
+
+@pytest.mark.parametrize("raw", [None, "null", "[]", "[1]", "5", "true", '"text"', [1], 5, True, json.dumps('"{}"')])
+def test_D3_what_is_no_object_is_broken_and_never_empty(raw: object) -> None:
+    assert isinstance(read_arguments(raw, SCHEMA), Broken)
+
+
+@pytest.mark.parametrize(
+    ("raw", "values"),
+    [
+        ('{"count": 1', {"count": 1}),
+        ('{"where": {"tags": [1, 2', {"where": {"tags": [1, 2]}}),
+        ('{"text": "a"', {"text": "a"}),
+        ('{"text": "a",}', {"text": "a"}),
+        ('{"tags": [{"a": 1},],}', {"tags": [{"a": 1}]}),
+        ("{'text': 'it\\'s \"so\"'}", {"text": 'it\'s "so"'}),
+        ("{'text': \"None\", 'choice': None}", {"text": "None", "choice": None}),
+        ('{"choice": {"a": True, "b": False}}', {"choice": {"a": True, "b": False}}),
+        ('{"text": "two\nlines"}', {"text": "two\nlines"}),
+        ('```json\n{"text": "a"}\n```', {"text": "a"}),
+    ],
+)
+def test_S1_one_reading_is_mended(raw: str, values: dict[str, Any]) -> None:
+    read = _read(raw)
+    assert (read.values, read.mended) == (values, True)
+    assert isinstance(read_arguments(raw, SCHEMA, strict=True), Broken)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"text": "cut of',
+        '{"text": "cut of}',
+        '{"text": "a", "cou',
+        '{"text": ',
+        '{"text"',
+        '{"text": "a",',
+        '{"count": 1}}',
+        '{"tags": [1}',
+        '{"count": 1}{"count": 2}',
+        '{"text": "a"} {"text": "a"}',
+        "{text: 1}",
+        '{"text": word}',
+        '{"text": "a" "b"}',
+        '{"text": "a",,}',
+        "{,}",
+        '{"count": 1 2}',
+        '{"count": NaN}',
+        '{"count": Infinity}',
+        '{"count": 1e999}',
+        '{"count": ' + "9" * 5_000 + "}",
+        '{"count": 1, "count": 2}',
+        "[" * 100_000,
+        '{"a":' * 3_000,
+        '{"a":' * 100 + "1" + "}" * 100,
+        'Here it is: {"count": 1}',
+        '{"count": 1 /* one */}',
+        "{'text': 'a' 'b'}",
+        "{'text': 'it's'}",
+        '{"text": tru',
+        "}",
+        "{'a', 'b'}",
+    ],
+)
+def test_S1_what_has_no_single_reading_is_broken(raw: str) -> None:
+    read = read_arguments(raw, ANY)
+    assert isinstance(read, Broken)
+    assert read.problem
+    assert len(read.raw) <= 300
+
+
+def test_D3_the_same_value_given_twice_has_one_reading() -> None:
+    assert _read('{"count": 1, "count": 1}').values == {"count": 1}
+
+
+def test_S1_a_mended_call_counts_only_when_the_schema_accepts_it() -> None:
+    assert isinstance(read_arguments('{"count": "one"', SCHEMA), Broken)
+    assert isinstance(read_arguments('{"count": 1', {"$ref": "http://schemas.example/x"}), Broken)
+    plain = _read('{"count": "one"}')
+    assert plain.problems == ('count: must be integer, got "one"',)
+
+
+@pytest.mark.parametrize(
+    ("raw", "values"),
+    [
+        ({"where": '{"tags": "[1]"}'}, {"where": {"tags": [1]}}),
+        ({"tags": '[{"a": 1}]'}, {"tags": [{"a": 1}]}),
+        ({"choice": '{"a": 1}'}, {"choice": {"a": 1}}),
+        ({"ref": "[1]"}, {"ref": [1]}),
+    ],
+)
+def test_S1_json_text_becomes_what_the_schema_wants(raw: dict[str, Any], values: dict[str, Any]) -> None:
+    assert _read(raw).values == values
+
+
+@pytest.mark.parametrize("raw", [{"text": '{"a": 1}'}, {"either": "[1]"}, {"unknown": "[1]"}])
+def test_S1_strings_stay_where_the_schema_takes_strings(raw: dict[str, Any]) -> None:
+    read = _read(raw)
+    assert (read.values, read.mended) == (raw, False)
+
+
+def test_J3_strict_arguments_have_no_second_chance() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"user": {"type": "object"}},
+        "required": ["user"],
+        "additionalProperties": False,
+    }
+    assert _read('{"user": {}}', schema, strict=True).values == {"user": {}}
+    for raw in ('{"user": "{}"}', '{"user": {}, "x": 1}', "", json.dumps('{"user": {}}'), '{"user": {}'):
+        assert isinstance(read_arguments(raw, schema, strict=True), Broken)
+    assert isinstance(read_arguments({}, {"$ref": "http://schemas.example/x"}, strict=True), Broken)
+
+
+def test_S7_inert_markers_are_live_for_the_tool_and_inert_in_the_history() -> None:
+    inert = defang("<|im_end|>")
+    read = _read({"text": inert})
+    assert read.values == {"text": "<|im_end|>"}
+    assert json.loads(read.text) == {"text": inert}
+
+
+def test_D3_lone_surrogates_are_dropped() -> None:
+    assert _read('{"text": "a\\ud800b"}').values == {"text": "ab"}
+
+
+@given(st.text() | st.text(alphabet='{}[]",:\\ \n\'aTrue1-.e'))
+def test_D3_no_text_makes_the_reader_raise_and_history_text_is_valid(raw: str) -> None:
+    read = read_arguments(raw, ANY)
+    if isinstance(read, Arguments):
+        assert isinstance(json.loads(read.text), dict)
+        json.dumps(read.values, allow_nan=False).encode()
+
+
+_values = st.dictionaries(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+
+
+def _strings(value: Any) -> set[str]:
+    if isinstance(value, str):
+        return {value}
+    if isinstance(value, dict):
+        return set(value).union(*map(_strings, value.values()))
+    return set().union(*map(_strings, value)) if isinstance(value, list) else set()
+
+
+@given(_values, st.data())
+def test_S1_a_text_cut_anywhere_never_yields_a_string_that_was_not_there(values: dict[str, Any], data: Any) -> None:
+    text = json.dumps(values, ensure_ascii=False)
+    cut = text[: data.draw(st.integers(0, len(text)))]
+    read = read_arguments(cut, ANY)
+    if isinstance(read, Arguments):
+        assert _strings(json.loads(read.text)) <= _strings(values)
+
+
+@given(_values)
+def test_D3_valid_arguments_come_through_unchanged(values: dict[str, Any]) -> None:
+    read = _read(json.dumps(values), ANY)
+    assert json.loads(read.text) == values
+    assert not read.mended

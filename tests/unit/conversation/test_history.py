@@ -1,0 +1,187 @@
+"""B5: the transcript as a legal provider sequence, whatever stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
+
+from runner.conversation.history import EARLIER_CUT, Row, read_row, rows_before, units_of, without_thoughts
+from runner.conversation.request import Request
+from runner.conversation.speakers import Speakers
+from runner.conversation.units import AssistantTurn, Span, System, Unit, UserTurn
+from runner.conversation.wire import Wire
+from tests.unit.border import row
+
+PRIVATE = Speakers()
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "content", "x"]), inner),
+    max_leaves=8,
+)
+ELEMENTS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "image_url", "image_base64", "file_base64", "voice", "", None, 7])},
+    optional={
+        "text": st.none() | st.text(max_size=6) | st.integers(),
+        "image_url": st.none() | st.just({"url": ""}),
+        "file_name": st.none() | st.text(max_size=6) | st.integers(),
+        "content_redacted": st.just(True),
+    },
+)
+CONTENTS = JSON_VALUES | st.lists(ELEMENTS, max_size=4)
+ITEMS = st.builds(
+    TranscriptItem,
+    transcript_id=st.just("t"),
+    event_id=st.sampled_from(["e1", "e2", "now"]),
+    role=st.sampled_from(["user", "assistant", "system", "tool", "plugin", ""]),
+    content=st.none() | st.text(max_size=20) | st.sampled_from(["<think>x</think>", "<think>", " \n"]),
+    content_json=st.none() | st.builds(lambda content: {"content": content}, CONTENTS) | st.just({}),
+    cursor=st.none() | st.integers(0, 9).map(str),
+    metadata=st.just({}) | st.builds(lambda actor: {"actor_id": actor}, JSON_VALUES),
+)
+
+
+def roles_and_texts(units: Sequence[Unit]) -> list[tuple[str, object]]:
+    messages = Wire().messages(Request(System(), tuple(units)), "m")
+    return [(message.role, message.content) for message in messages]
+
+
+def read(*items: TranscriptItem, speakers: Speakers = PRIVATE) -> tuple[Unit, ...]:
+    return units_of([got for item in items if (got := read_row(item)) is not None], speakers)
+
+
+@given(st.lists(ITEMS, max_size=12), st.booleans())
+def test_B5_any_rows_make_a_legal_sequence(items: list[TranscriptItem], group: bool) -> None:
+    turns = roles_and_texts(read(*items, speakers=Speakers(group)))
+    assert [role for role, _ in turns] == ["user", "assistant"] * (len(turns) // 2) + ["user"] * (len(turns) % 2)
+    assert all(isinstance(text, str) and text.strip() for _, text in turns)
+
+
+@given(st.lists(ITEMS, max_size=12))
+def test_B5_no_readable_row_is_lost(items: list[TranscriptItem]) -> None:
+    rows = [got for item in items if (got := read_row(item)) is not None]
+    whole = "\n".join(str(text) for _, text in roles_and_texts(units_of(rows, PRIVATE)))
+    assert all(each.text in whole for each in rows)
+
+
+def test_B5_the_current_event_and_what_is_newer_are_left_to_steering() -> None:
+    newest_first = [row("user", "later", 5), row("user", "now", 4, event_id="now"), row("assistant", "b", 3), row("user", "a", 2)]
+    assert [item.content for item in rows_before(newest_first, "now")] == ["a", "b"]
+
+
+def test_B5_without_the_current_event_every_row_is_older() -> None:
+    assert [item.content for item in rows_before([row("assistant", "b", 2), row("user", "a", 1)], "now")] == ["a", "b"]
+
+
+def test_B5_no_rows_are_no_units() -> None:
+    assert rows_before([], "now") == [] and units_of([], PRIVATE) == ()
+
+
+def test_B5_text_comes_from_content_json_never_from_the_4000_characters() -> None:
+    (turn,) = read(row("user", "x" * 9000))
+    assert isinstance(turn, UserTurn) and turn.text() == "x" * 9000
+
+
+@pytest.mark.parametrize("body", [None, {}, {"content": None}, {"content": []}, {"content": {"type": "text", "text": "y"}}])
+def test_B5_a_body_that_cannot_be_read_falls_back_to_the_plain_text(body: dict[str, Any] | None) -> None:
+    got = read_row(row("user", "plain", content_json=body))
+    assert got is not None and got.text == "plain"
+
+
+def test_B5_questions_without_an_answer_and_follow_ups_are_one_turn() -> None:
+    assert roles_and_texts(read(row("user", "one", 1), row("user", "two", 2), row("assistant", "ok", 3))) == [
+        ("user", "one\n\ntwo"),
+        ("assistant", "ok"),
+    ]
+
+
+def test_B5_answers_of_two_runners_in_a_row_are_one_turn() -> None:
+    assert roles_and_texts(read(row("user", "q", 1), row("assistant", "a", 2), row("assistant", "b", 3)))[1:] == [
+        ("assistant", "a\n\nb")
+    ]
+
+
+def test_B5_an_answer_at_the_edge_of_the_fetch_limit_gets_a_user_turn_before_it() -> None:
+    assert roles_and_texts(read(row("assistant", "a", 7))) == [("user", EARLIER_CUT), ("assistant", "a")]
+
+
+def test_B5_in_a_group_every_row_of_a_joined_turn_names_its_speaker() -> None:
+    speakers = Speakers(True, {"u1": "Ann"})
+    (turn,) = read(
+        row("user", "one", 1), row("user", "two", 2, metadata={"actor_id": 42}), row("user", "three", 3, metadata={}), speakers=speakers
+    )
+    assert isinstance(turn, UserTurn)
+    assert turn.text() == "[Ann] one\n\n[42] two\n\n[unknown sender] three"
+
+
+def test_F6_a_joined_turn_knows_the_first_and_the_last_row_it_was_made_of() -> None:
+    (turn,) = read(row("user", "one", 4), row("user", "two", 5), row("user", "three", 9))
+    assert turn.span == Span("4", "9")
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [
+        ({"type": "image_base64", "image_base64": None, "content_redacted": True}, "[image]"),
+        ({"type": "image_url", "image_url": None}, "[image]"),
+        ({"type": "file_base64", "file_base64": None, "file_name": "a.pdf"}, "[file: a.pdf]"),
+        ({"type": "file_base64", "file_name": "voice.silk"}, "[voice message]"),
+        ({"type": "sticker"}, "[attachment]"),
+        ({}, "[attachment]"),
+    ],
+)
+def test_B5_hollow_parts_become_words(element: dict[str, object], words: str) -> None:
+    body = {"content": [{"type": "text", "text": "look"}, element]}
+    got = read_row(row("user", "", content_json=body))
+    assert got is not None and got.text == f"look\n{words}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("<think>a</think>b", "b"),
+        ("<think>\na\n</think>\n\nb", "b"),
+        ("<THINK>a</Think>b", "b"),
+        ("a\n\n<think>x</think>b<think>y</think>c", "a\n\nbc"),
+        ("thought without a beginning</think>\nb", "b"),
+        ("<think>never closed", ""),
+        ("<think>a literal </think> inside</think>b", "b"),
+        ("I think> so", "I think> so"),
+        ("no tags <b>here</b>", "no tags <b>here</b>"),
+    ],
+)
+def test_B5_thoughts_of_old_answers_are_dropped(answer: str, left: str) -> None:
+    assert without_thoughts(answer) == left
+
+
+def test_B5_an_answer_that_was_nothing_but_thought_is_no_row() -> None:
+    assert read_row(row("assistant", "<think>hm</think>")) is None
+
+
+def test_B5_what_a_person_writes_about_think_tags_stays() -> None:
+    got = read_row(row("user", "what is <think>x</think>?"))
+    assert got is not None and got.text == "what is <think>x</think>?"
+
+
+def test_B6_private_fields_of_an_old_answer_reach_no_provider() -> None:
+    body = {"role": "assistant", "content": "a", "provider_specific_fields": {"localagent": {"secret": 1}}, "tool_calls": [{}]}
+    units = read(row("user", "q", 1), row("assistant", "a", 2, content_json=body))
+    assert "secret" not in str([message.model_dump() for message in Wire().unit_messages(units, "m")])
+
+
+@pytest.mark.parametrize("role", ["system", "tool", "plugin", "command", ""])
+def test_B5_rows_of_other_roles_are_no_conversation(role: str) -> None:
+    assert read_row(row(role, "x")) is None
+
+
+def test_B5_a_row_without_a_cursor_is_still_read() -> None:
+    assert read_row(row("user", "x", cursor=None)) == Row("user", "x", "", "u1")
+
+
+def test_B5_the_assistant_turn_of_history_has_no_author_and_no_fields() -> None:
+    turn = read(row("user", "q", 1), row("assistant", "a", 2))[1]
+    assert isinstance(turn, AssistantTurn) and turn.author is None and turn.provider_fields is None

@@ -1,0 +1,126 @@
+"""B1, B2: the prompt's rows survive, or the run says which one cannot be read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.conversation.prompt import Prompt, read_prompt, with_date
+from runner.conversation.request import Request
+from runner.conversation.units import AssistantTurn, System, UserTurn
+from runner.conversation.wire import Wire
+from runner.errors import PromptMalformed
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "type", "text"]), inner),
+    max_leaves=10,
+)
+
+
+def sent(prompt: Prompt) -> list[dict[str, Any]]:
+    messages = Wire().messages(Request(prompt.system, prompt.opening), "m")
+    return [message.model_dump(exclude_none=True) for message in messages]
+
+
+def call_row(*ids: str) -> dict[str, object]:
+    calls = [{"id": an_id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for an_id in ids]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def tool_row(an_id: str, text: str = "r") -> dict[str, object]:
+    return {"role": "tool", "tool_call_id": an_id, "content": text}
+
+
+def test_B1_system_rows_wherever_they_stand_become_the_one_first_message() -> None:
+    rows = [{"role": "system", "content": "one"}, {"role": "user", "content": "q"}, {"role": "system", "content": "two"}]
+    assert [(message["role"], message["content"]) for message in sent(read_prompt(rows))] == [
+        ("system", "one\n\ntwo"),
+        ("user", "q"),
+    ]
+
+
+def test_B1_structured_content_and_metadata_of_a_row_survive() -> None:
+    elements = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "http://x/y.png"}}]
+    odd = {"type": "file_url", "file_url": "http://x/z.pdf", "file_name": "z.pdf"}
+    rows = [
+        {"role": "system", "name": "n", "content": [*elements, odd], "provider_specific_fields": {"cache": True}},
+        {"role": "user", "content": elements},
+    ]
+    system, user = sent(read_prompt(rows))
+    assert system == {"role": "system", "name": "n", "content": [*elements, odd], "provider_specific_fields": {"cache": True}}
+    assert user["content"] == elements
+
+
+def test_B1_an_example_with_a_tool_call_and_its_result_survives() -> None:
+    rows = [{"role": "user", "content": "q"}, call_row("a", "b"), tool_row("b", "2"), tool_row("a", "1")]
+    messages = sent(read_prompt(rows))
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
+    assert [message["tool_call_id"] for message in messages[2:]] == ["a", "b"], "in the order of the calls"
+    assert "content" not in messages[1]
+
+
+def test_B1_no_rows_are_no_messages() -> None:
+    assert sent(read_prompt([])) == []
+
+
+def test_B1_rows_with_nothing_in_them_are_skipped() -> None:
+    rows = [{"role": "system", "content": ""}, {"role": "user", "content": None}, {"role": "assistant", "content": []}]
+    assert sent(read_prompt(rows)) == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [None],
+        ["be kind"],
+        [[]],
+        [{}],
+        [{"content": "no role"}],
+        [{"role": 5, "content": "x"}],
+        [{"role": "wizard", "content": "x"}],
+        [{"role": "system", "content": 5}],
+        [{"role": "system", "content": [{"text": "no type"}]}],
+        [{"role": "user", "content": [{"type": "image_url", "image_url": "http://x"}]}],
+        [tool_row("a")],
+        [call_row("a")],
+        [call_row("a"), {"role": "user", "content": "x"}],
+        [call_row("a", "b"), tool_row("a"), tool_row("a")],
+        [call_row("a"), tool_row("a"), tool_row("a")],
+    ],
+)
+def test_B1_a_malformed_row_is_told_and_does_not_disappear(rows: list[object]) -> None:
+    with pytest.raises(PromptMalformed) as told:
+        read_prompt([{"role": "system", "content": "fine"}, *rows])
+    assert told.value.code == "runner.prompt_malformed"
+    assert "prompt" in str(told.value)
+
+
+@given(st.lists(JSON_VALUES, max_size=4))
+def test_B1_whatever_the_rows_hold_there_is_a_prompt_or_a_reason(rows: list[object]) -> None:
+    try:
+        prompt = read_prompt(rows)
+    except PromptMalformed:
+        return
+    assert all(message["role"] in {"system", "user", "assistant"} for message in sent(prompt))
+
+
+def test_B2_the_date_is_utc_says_so_and_stands_last_in_the_one_system_message() -> None:
+    late = datetime(2026, 12, 31, 23, 30, tzinfo=timezone(-timedelta(hours=5)))
+    system = with_date(System(added=("Group.",)), late)
+    assert len(system.added) == 2
+    assert "2027-01-01" in system.added[-1] and "Friday" in system.added[-1] and "UTC" in system.added[-1]
+
+
+def test_B2_without_a_prompt_the_date_makes_a_system_message() -> None:
+    (message,) = sent(Prompt(with_date(System(), datetime(2026, 1, 2, tzinfo=UTC))))
+    assert message["role"] == "system"
+
+
+def test_B1_plain_turns_keep_their_order_and_author_free_fields() -> None:
+    prompt = read_prompt([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}])
+    assert prompt.opening == (UserTurn(prompt.opening[0].parts), AssistantTurn("a"))  # type: ignore[union-attr]

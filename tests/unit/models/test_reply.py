@@ -1,0 +1,196 @@
+"""C2, C5: a stream read to its end, calls put together, counters kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langbot_plugin.api.entities.builtin.provider.message import (
+    ContentElement,
+    FunctionCall,
+    LLMTokenUsage,
+    Message,
+    MessageChunk,
+    ToolCall,
+)
+
+from runner.events import Usage
+from runner.models.reply import RawCall, Reply, ReplyReader, usage_of
+
+NAMES = st.sampled_from(["f", "g", "get_time"])
+JSON_OBJECTS = st.dictionaries(st.text(max_size=5), st.text(max_size=12) | st.integers() | st.none(), max_size=3)
+
+
+def fragment(call_id: str, name: str, arguments: str, **fields: object) -> MessageChunk:
+    function = FunctionCall(name=name, arguments=arguments)
+    call = ToolCall(id=call_id, type="function", function=function, provider_specific_fields=fields or None)
+    return MessageChunk(role="assistant", tool_calls=[call])
+
+
+def text(words: str, **fields: object) -> MessageChunk:
+    return MessageChunk(role="assistant", content=words, provider_specific_fields=fields or None)
+
+
+def read(*chunks: MessageChunk | Message) -> Reply:
+    reader = ReplyReader("m")
+    for chunk in chunks:
+        reader.feed(chunk)
+    return reader.close()
+
+
+def pieces(whole: str, cuts: Sequence[int]) -> list[str]:
+    places = sorted({min(cut, len(whole)) for cut in cuts} | {0, len(whole)})
+    return [whole[start:end] for start, end in zip(places, places[1:], strict=False)]
+
+
+@given(st.text(), st.lists(st.integers(0, 60), max_size=8))
+def test_C2_text_is_the_fragments_joined_whatever_the_chunks(whole: str, cuts: list[int]) -> None:
+    reader = ReplyReader("m")
+    seen = [reader.feed(text(piece)) for piece in pieces(whole, cuts)]
+    assert "".join(seen) == reader.close().text == whole
+
+
+def test_C2_a_reply_that_is_not_streamed_reads_like_a_stream_of_one_chunk() -> None:
+    message = Message(role="assistant", content="answer", provider_specific_fields={"finish_reason": "stop"})
+    assert read(message) == read(text("ans"), text("wer", finish_reason="stop"))
+
+
+def test_C2_text_elements_count_as_text_and_other_elements_do_not() -> None:
+    parts = [
+        ContentElement.from_text("a"),
+        ContentElement.from_image_url("http://x/y.png"),
+        ContentElement.from_text("b"),
+    ]
+    assert read(MessageChunk(role="assistant", content=parts)).text == "ab"
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_C6_a_chunk_without_text_brings_none(content: str | list[ContentElement] | None) -> None:
+    assert ReplyReader("m").feed(MessageChunk(role="assistant", content=content)) == ""
+
+
+def test_C2_text_after_the_final_flag_still_counts() -> None:
+    assert read(MessageChunk(role="assistant", content="a", is_final=True), text("b")).text == "ab"
+
+
+@pytest.mark.parametrize("words", ["", " \n\t", "\u3000"])
+def test_C1_white_space_alone_is_an_empty_reply(words: str) -> None:
+    assert read(text(words)).empty
+
+
+def test_C1_a_call_alone_is_no_empty_reply() -> None:
+    assert not read(fragment("c", "f", "{}")).empty
+
+
+@given(
+    st.lists(st.tuples(NAMES, JSON_OBJECTS), min_size=1, max_size=4),
+    st.data(),
+)
+def test_C2_interleaved_fragments_are_merged_by_id(
+    calls: list[tuple[str, dict[str, object]]], data: st.DataObject
+) -> None:
+    waiting = []
+    for place, (name, arguments) in enumerate(calls):
+        written = json.dumps(arguments)
+        cuts = data.draw(st.lists(st.integers(1, max(1, len(written) - 1)), max_size=4))
+        waiting.append([(f"c{place}", name, piece) for piece in pieces(written, cuts)])
+    chunks = [fragment(*queue.pop(0)) for queue in waiting]  # first appearance decides the order
+    while any(waiting):
+        queue = data.draw(st.sampled_from([queue for queue in waiting if queue]))
+        chunks.append(fragment(*queue.pop(0)))
+    read_calls = read(*chunks).calls
+    assert [(call.id, call.name) for call in read_calls] == [(f"c{n}", name) for n, (name, _) in enumerate(calls)]
+    assert [json.loads(call.arguments) for call in read_calls] == [arguments for _, arguments in calls]
+
+
+def test_C2_calls_without_any_id_are_kept_apart_by_a_new_object() -> None:
+    calls = read(fragment("", "f", '{"a"'), fragment("", "f", ":1}"), fragment("", "f", '{"a":1}')).calls
+    assert [call.arguments for call in calls] == ['{"a":1}', '{"a":1}']
+
+
+def test_C2_a_new_name_after_complete_json_starts_a_new_call_even_under_the_same_id() -> None:
+    calls = read(
+        fragment("call_0", "f", '{"a":1}'), fragment("call_0", "g", ""), fragment("call_0", "g", '{"b":2}')
+    ).calls
+    assert [(call.name, call.arguments) for call in calls] == [("f", '{"a":1}'), ("g", '{"b":2}')]
+
+
+def test_C2_two_calls_with_equal_name_and_arguments_stay_two() -> None:
+    assert len(read(fragment("a", "f", "{}"), fragment("b", "f", "{}")).calls) == 2
+
+
+def test_C2_a_call_that_is_repeated_whole_under_one_id_becomes_two_objects_not_broken_json() -> None:
+    calls = read(fragment("a", "f", '{"x":1}'), fragment("a", "f", '{"x":1}')).calls
+    assert all(json.loads(call.arguments) == {"x": 1} for call in calls)
+
+
+@given(st.lists(JSON_OBJECTS, min_size=2, max_size=4), st.sampled_from(["", " ", "\n"]))
+def test_C2_glued_objects_are_taken_apart_with_ids_of_their_own(objects: list[dict[str, object]], gap: str) -> None:
+    calls = read(fragment("c", "f", gap.join(map(json.dumps, objects)))).calls
+    assert [json.loads(call.arguments) for call in calls] == objects
+    assert len({call.id for call in calls}) == len(objects)
+
+
+@pytest.mark.parametrize("broken", ['{"a":', "[1,2]", "nonsense", '{"a":1}[2]', '{"a":1}}', "", "[" * 100_000])
+def test_D3_arguments_that_are_no_object_are_handed_on_as_they_came(broken: str) -> None:
+    assert [call.arguments for call in read(fragment("c", "f", broken)).calls] == [broken]
+
+
+def test_C2_provider_fields_of_a_call_and_of_a_reply_survive() -> None:
+    reply = read(
+        text("", reasoning_content="I th"),
+        text("", reasoning_content="ink", thinking_blocks=[{"t": 1}]),
+        text("", thinking_blocks=[{"t": 1}, {"t": 2}]),
+        fragment("c", "f", "{", thought_signature="s"),
+        fragment("c", "f", "}"),
+    )
+    assert reply.provider_fields == {"reasoning_content": "I think", "thinking_blocks": [{"t": 1}, {"t": 2}]}
+    assert reply.calls == (RawCall("c", "f", "{}", {"thought_signature": "s"}),)
+
+
+@pytest.mark.parametrize(
+    ("reason", "cut"), [("length", True), ("max_tokens", True), ("stop", False), ("tool_calls", False)]
+)
+def test_C2_a_reply_cut_by_its_length_says_so(reason: str, cut: bool) -> None:
+    reply = read(text("half", finish_reason=reason))
+    assert reply.cut is cut
+    assert reply.provider_fields is None, "the finish reason is not sent back"
+
+
+def test_C2_a_chunk_after_the_cut_does_not_undo_it() -> None:
+    assert read(text("half", finish_reason="length"), text("</think>", finish_reason="length"), text("x")).cut
+
+
+def test_C5_the_last_report_of_a_call_counts() -> None:
+    reader = ReplyReader("m")
+    reader.take_usage(LLMTokenUsage(prompt_tokens=1, completion_tokens=1))
+    reader.take_usage(LLMTokenUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12))
+    assert reader.close().usage == Usage(5, 7, 12, {})
+
+
+def test_C5_without_a_report_usage_is_unknown_not_zero() -> None:
+    assert read(text("a")).usage is None
+
+
+def test_C5_missing_counters_are_zero_and_nested_extras_keep_their_place() -> None:
+    report = LLMTokenUsage.model_validate(
+        {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2, "x": None, "y": True}, "cost": 0.5}
+    )
+    assert usage_of(report) == Usage(3, 0, 3, {"prompt_tokens_details.cached_tokens": 2})
+
+
+USAGES = st.builds(
+    Usage,
+    st.integers(0, 99),
+    st.integers(0, 99),
+    st.integers(0, 99),
+    st.dictionaries(st.sampled_from("ab"), st.integers(0, 9)),
+)
+
+
+@given(USAGES, USAGES, USAGES)
+def test_C5_usage_adds_up_in_any_grouping(one: Usage, two: Usage, three: Usage) -> None:
+    assert (one + two) + three == one + (two + three)

@@ -1,0 +1,182 @@
+"""A1, C6, D7: events as the Host's results: through the SDK's payload models, the Host's own check and one wire frame."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
+from langbot_plugin.api.entities.builtin.runner.result import (
+    MessageCompletedPayload,
+    MessageDeltaPayload,
+    ProcessorLogPayload,
+    RunCompletedPayload,
+    RunFailedPayload,
+    ToolCallCompletedPayload,
+    ToolCallStartedPayload,
+)
+
+from components.runner.default import RECORD_KEY, DefaultRunner, result_of
+from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
+from tests.unit.border import RUN_ID, Handler, context, text_frame, usage_frame
+
+PAYLOADS: Mapping[str, type[pydantic.BaseModel]] = {
+    "message.delta": MessageDeltaPayload,
+    "message.completed": MessageCompletedPayload,
+    "tool.call.started": ToolCallStartedPayload,
+    "tool.call.completed": ToolCallCompletedPayload,
+    "processor.log": ProcessorLogPayload,
+    "run.completed": RunCompletedPayload,
+    "run.failed": RunFailedPayload,
+}
+WORDS = st.text(max_size=40)
+OBJECTS = st.dictionaries(WORDS, st.none() | st.booleans() | st.integers() | WORDS | st.lists(WORDS), max_size=3)
+USAGES = st.none() | st.builds(
+    Usage, st.integers(0), st.integers(0), st.integers(0), st.dictionaries(st.sampled_from(["x", "d.y", "prompt_tokens"]), st.integers())
+)
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Snapshot, WORDS, st.integers(1)),
+    st.builds(Answer, WORDS, st.none() | OBJECTS, st.lists(WORDS, max_size=3).map(tuple)),
+    st.builds(ToolStarted, WORDS, WORDS, OBJECTS),
+    st.builds(ToolFinished, WORDS, WORDS, st.none() | OBJECTS, st.none() | WORDS),
+    st.builds(Log, WORDS, st.sampled_from(["debug", "info", "warning", "error"])),
+    st.builds(Completed, st.sampled_from(["stop", "error", "length"]), USAGES),
+    st.builds(Failed, WORDS, st.sampled_from(["runner.no_model", "cancelled"]), st.booleans(), USAGES),
+)
+
+
+def over_the_wire(event: Event) -> dict[str, Any]:
+    """The result as the Host gets it: dumped by the SDK, written as JSON, read again."""
+    return json.loads(json.dumps(result_of(RUN_ID, event).model_dump(mode="json")))  # type: ignore[no-any-return]
+
+
+@given(EVENTS)
+def test_C6_every_event_passes_the_hosts_strict_check_after_the_wire(event: Event) -> None:
+    result = over_the_wire(event)
+    PAYLOADS[result["type"]].model_validate(result["data"])
+    assert result["run_id"] == RUN_ID
+
+
+def test_C6_a_snapshot_is_cumulative_numbered_and_not_final() -> None:
+    chunk = MessageChunk.model_validate(over_the_wire(Snapshot("so far", 3))["data"]["chunk"])
+    assert (chunk.role, chunk.content, chunk.all_content, chunk.msg_sequence, chunk.is_final) == (
+        "assistant",
+        "so far",
+        "so far",
+        3,
+        False,
+    )
+
+
+def test_C6_the_answer_equals_the_last_snapshot_on_the_wire_too() -> None:
+    shown, answer = over_the_wire(Snapshot("whole", 1)), over_the_wire(Answer("whole"))
+    assert answer["data"]["message"]["content"] == shown["data"]["chunk"]["all_content"]
+
+
+def test_B6_the_record_travels_under_one_private_key_and_is_absent_when_there_is_none() -> None:
+    message = Message.model_validate(over_the_wire(Answer("a", {"calls": []}))["data"]["message"])
+    assert message.provider_specific_fields == {RECORD_KEY: {"calls": []}}
+    for nothing in (None, {}):
+        assert over_the_wire(Answer("a", nothing))["data"]["message"]["provider_specific_fields"] is None
+
+
+def test_H3_files_are_attached_to_the_completed_message() -> None:
+    assert over_the_wire(Answer("a", None, ("f1", "f2")))["data"]["file_ids"] == ["f1", "f2"]
+
+
+def test_C6_the_run_ends_without_a_message() -> None:
+    assert over_the_wire(Completed())["data"] == {"finish_reason": "stop"}
+
+
+def test_C5_usage_goes_out_on_the_terminal_result_with_the_providers_own_counters() -> None:
+    for event in (Completed("stop", Usage(1, 2, 3, {"d.cached": 4})), Failed("x", "c", False, Usage(1, 2, 3, {"d.cached": 4}))):
+        assert over_the_wire(event)["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "d.cached": 4}
+
+
+def test_C5_unknown_usage_is_absent_not_zero() -> None:
+    assert over_the_wire(Completed())["usage"] is None
+
+
+def test_C5_an_extra_counter_never_overrides_the_three_that_the_host_reads() -> None:
+    assert over_the_wire(Completed("stop", Usage(1, 2, 3, {"prompt_tokens": 99})))["usage"]["prompt_tokens"] == 1
+
+
+@pytest.mark.parametrize("letter", ["a", "中", "😀"])
+def test_C6_a_log_line_is_cut_to_what_the_host_takes_and_fits_a_frame(letter: str) -> None:
+    result = over_the_wire(Log(letter * 200_000))
+    ProcessorLogPayload.model_validate(result["data"])
+    assert len(json.dumps(result)) < 2**20
+
+
+def test_C8_a_failure_carries_code_and_retryable() -> None:
+    assert over_the_wire(Failed("why", "runner.no_model", True))["data"] == {
+        "error": "why",
+        "code": "runner.no_model",
+        "retryable": True,
+    }
+
+
+def test_D7_a_failed_tool_call_has_an_error_and_no_result() -> None:
+    data = over_the_wire(ToolFinished("c", "f", None, "broke"))["data"]
+    assert (data["result"], data["error"]) == (None, "broke")
+
+
+def runner_over(handler: Handler) -> DefaultRunner:
+    runner = DefaultRunner()
+    runner.bind_runtime(plugin_runtime_handler=handler)
+    return runner
+
+
+async def results(runner: DefaultRunner, text: str = "hello", **config: object) -> list[dict[str, Any]]:
+    async with asyncio.timeout(20):
+        return [result.model_dump(mode="json") async for result in runner.invoke(context(text, config=config))]
+
+
+async def test_A1_a_run_through_the_sdks_own_invoke_answers_and_ends_once() -> None:
+    got = await results(runner_over(Handler([[text_frame("Hi"), text_frame(" you"), usage_frame(2, 3)]])))
+    kinds = [result["type"] for result in got]
+    assert kinds[-2:] == ["message.completed", "run.completed"]
+    assert kinds.count("message.completed") == 1
+    assert got[-2]["data"]["message"]["content"] == "Hi you"
+    assert got[-1]["usage"]["total_tokens"] == 5
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"model": None},
+        {"model": "a"},
+        {"model": {"primary": "a", "fallbacks": "", "reasoning": None}, "timeout": "x", "context-history-fetch-limit": None},
+        {"model": {"primary": ["a"]}, "prompt": "be kind"},
+        {"prompt": {"role": "system"}, "model": 5},
+        {"timeout": 0, "notice-language": "klingon"},
+    ],
+    ids=str,
+)
+async def test_A4_whatever_a_binding_holds_the_run_ends_with_words(config: dict[str, object]) -> None:
+    got = await results(runner_over(Handler()), **config)
+    assert [result["type"] for result in got].count("message.completed") <= 1
+    assert got[-1]["type"] in {"run.completed", "run.failed"}
+
+
+async def test_G4_one_instance_serves_many_runs_at_once_without_mixing_them() -> None:
+    def echo(sent: dict[str, Any]) -> str:
+        return str(sent["messages"][-1]["content"])
+
+    class Echo(Handler):
+        async def call_action_generator(self, action: Any, data: dict[str, Any], timeout: float = 15.0) -> Any:
+            for letter in echo(data):
+                await asyncio.sleep(0)
+                yield text_frame(letter)
+
+    runner = runner_over(Echo())
+    words = [f"message {place}" for place in range(20)]
+    got = await asyncio.gather(*(results(runner, word) for word in words))
+    assert [each[-2]["data"]["message"]["content"] for each in got] == words

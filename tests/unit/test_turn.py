@@ -1,0 +1,179 @@
+"""C1, B4, C5: one model turn over the real port; who may take over, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
+
+from runner.conversation.units import AssistantTurn, Image, System, Text, UserTurn
+from runner.errors import AllModelsFailed, ModelTrouble
+from runner.events import Usage
+from runner.models.lineup import Lineup, authorised
+from runner.turn import IMAGE_LEFT_OUT, BrokenOff, Turns
+from runner.view import View
+from runner.visible import Visible
+from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, usage_frame
+
+REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
+NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
+GONE = ConnectionClosedError("Connection closed")
+ASKED = "invoke_llm_stream"
+
+
+class World:
+    """One run's turns over a scripted Host."""
+
+    def __init__(self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False, **settings: bool) -> None:
+        self.handler = Handler(replies)
+        ctx = context(models=[{"model_id": name} for name in models])
+        self.visible = Visible()
+        self.shown: list[str] = []
+        self.view = View(System((Text("be kind"),)), ())
+        self.view.add(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
+        lineup = Lineup(authorised(models, {}, ctx.resources.models))
+        remove_think = settings.get("remove_think", False)
+        host = host_over(self.handler, ctx)
+        self.turns = Turns(host, lineup, self.view, self.visible, self.shown.append, remove_think=remove_think)
+
+    def models_asked(self) -> list[str]:
+        return [sent["llm_model_uuid"] for sent in self.handler.requests(ASKED)]
+
+    def messages(self, call: int) -> list[dict[str, Any]]:
+        sent: list[dict[str, Any]] = self.handler.requests(ASKED)[call]["messages"]
+        return sent
+
+
+async def test_C1_the_first_model_that_answers_answers() -> None:
+    world = World([text_frame("hi "), text_frame("you")])
+    reply = await world.turns.take()
+    assert (reply.text, reply.model_id) == ("hi you", "a")
+    assert world.shown == ["hi ", "hi you"] and world.models_asked() == ["a"]
+
+
+@pytest.mark.parametrize("error", [NO_KEY, REFUSED, GONE, RuntimeError("x"), ActionCallError("x")], ids=str)
+async def test_C1_a_failure_before_visible_content_hands_over_in_order(error: Exception) -> None:
+    world = World([error], [error], [text_frame("from c")], models=("a", "b", "c"))
+    assert (await world.turns.take()).model_id == "c"
+    assert world.models_asked() == ["a", "b", "c"]
+
+
+async def test_C1_white_space_and_thought_fields_are_no_visible_content() -> None:
+    hidden = text_frame("", provider_specific_fields={"reasoning_content": "hm"})
+    world = World([hidden, text_frame("\n\n"), GONE], [text_frame("ok")])
+    assert (await world.turns.take()).text == "ok"
+    assert world.visible.text == "ok"
+
+
+async def test_C1_after_the_first_visible_letter_nobody_takes_over() -> None:
+    world = World([text_frame("half"), GONE], [text_frame("never")])
+    with pytest.raises(BrokenOff) as told:
+        await world.turns.take()
+    assert told.value.cause is ModelTrouble.NETWORK
+    assert world.models_asked() == ["a"] and world.visible.text == "half"
+
+
+async def test_C1_the_model_that_answered_stays_for_the_run() -> None:
+    world = World([NO_KEY], [text_frame("one")], [text_frame("two")])
+    await world.turns.take()
+    await world.turns.take()
+    assert world.models_asked() == ["a", "b", "b"]
+    assert world.visible.text == "one\n\ntwo"
+
+
+async def test_C1_a_switch_is_possible_at_a_later_turn_too() -> None:
+    world = World([text_frame("one")], [GONE], [text_frame("two")])
+    await world.turns.take()
+    assert (await world.turns.take()).model_id == "b"
+    assert world.visible.text == "one\n\ntwo"
+
+
+async def test_C1_an_empty_reply_counts_as_a_failure_of_that_model() -> None:
+    world = World([text_frame(" \n"), finish_frame("stop")], [text_frame("ok")])
+    assert (await world.turns.take()).model_id == "b"
+
+
+async def test_C1_when_every_model_failed_each_failure_is_named() -> None:
+    world = World([NO_KEY], [])
+    with pytest.raises(AllModelsFailed) as told:
+        await world.turns.take()
+    assert [(failure.model_id, failure.cause) for failure in told.value.failures] == [
+        ("a", ModelTrouble.AUTH),
+        ("b", ModelTrouble.EMPTY),
+    ]
+
+
+async def test_C5_usage_of_failed_and_of_good_calls_adds_up() -> None:
+    world = World([usage_frame(1, 2), GONE], [text_frame("ok"), usage_frame(10, 20, cached=5)])
+    await world.turns.take()
+    assert world.turns.usage == Usage(11, 22, 33, {"cached": 5})
+
+
+async def test_C5_no_report_at_all_is_unknown_usage() -> None:
+    world = World([text_frame("ok")])
+    await world.turns.take()
+    assert world.turns.usage is None
+
+
+async def test_C5_usage_reported_before_a_stop_is_kept() -> None:
+    world = World([text_frame("a"), usage_frame(1, 1), None])
+    taking = asyncio.create_task(world.turns.take())
+    while not world.shown:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    taking.cancel()
+    with suppress(asyncio.CancelledError):
+        await taking
+    assert world.turns.usage == Usage(1, 1, 2, {})
+    assert world.handler.streams_open == 0
+
+
+async def test_B4_a_model_that_refuses_pictures_is_asked_again_without_and_told_so() -> None:
+    world = World([REFUSED], [text_frame("ok")], image=True)
+    assert (await world.turns.take()).model_id == "a"
+    assert world.turns.images_left_out and world.models_asked() == ["a", "a"]
+    assert isinstance(world.messages(0)[-1]["content"], list)
+    assert world.messages(1)[-1]["content"] == f"hi\n\n{IMAGE_LEFT_OUT}"
+
+
+async def test_B4_pictures_are_left_out_once_then_the_fallback_is_asked() -> None:
+    world = World([REFUSED], [REFUSED], [text_frame("ok")], image=True)
+    assert (await world.turns.take()).model_id == "b"
+    assert world.models_asked() == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize("error", [NO_KEY, GONE, ActionCallError("Rate limit exceeded or insufficient balance")], ids=str)
+async def test_B4_a_failure_that_has_nothing_to_do_with_pictures_leaves_them_in(error: Exception) -> None:
+    world = World([error], [text_frame("ok")], image=True)
+    await world.turns.take()
+    assert not world.turns.images_left_out
+    assert isinstance(world.messages(1)[-1]["content"], list)
+
+
+async def test_B4_without_pictures_a_refusal_is_not_repeated() -> None:
+    world = World([REFUSED], [text_frame("ok")])
+    await world.turns.take()
+    assert world.models_asked() == ["a", "b"]
+
+
+async def test_C2_a_turns_provider_fields_come_back_only_to_its_author() -> None:
+    world = World([text_frame("one", provider_specific_fields={"reasoning_content": "x"})], [GONE], [text_frame("two")])
+    reply = await world.turns.take()
+    world.view.add(AssistantTurn(reply.text, author=reply.model_id, provider_fields=reply.provider_fields))
+    world.view.add(UserTurn((Text("and?"),)))
+    await world.turns.take()
+    own, others = world.messages(1)[-2], world.messages(2)[-2]
+    assert own["provider_specific_fields"] == {"reasoning_content": "x"}
+    assert others["provider_specific_fields"] is None
+
+
+async def test_B5_neighbouring_user_turns_of_a_view_are_one_message() -> None:
+    world = World([text_frame("ok")])
+    world.view.add(UserTurn((Text("more"),)))
+    await world.turns.take()
+    assert [message["role"] for message in world.messages(0)] == ["system", "user"]
+    assert world.messages(0)[-1]["content"] == "hi\n\nmore"

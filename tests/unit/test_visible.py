@@ -1,0 +1,94 @@
+"""C6: one text that only grows; C1: after the first visible character nobody may start over."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.visible import Visible
+
+TURNS = st.lists(st.lists(st.text(alphabet=" \nab中", max_size=6), max_size=5), max_size=5)
+
+
+def after(*turns: list[str]) -> Visible:
+    visible = Visible()
+    for turn in turns:
+        visible.begin_turn()
+        for piece in turn:
+            visible.add(piece)
+    return visible
+
+
+@given(TURNS)
+def test_C6_the_text_only_grows_and_keeps_every_fragment_as_it_came(turns: list[list[str]]) -> None:
+    visible, before = Visible(), ""
+    for turn in turns:
+        visible.begin_turn()
+        for piece in turn:
+            visible.add(piece)
+            assert visible.text.startswith(before) and visible.text.endswith(piece)
+            before = visible.text
+    glued = "".join("".join(turn) for turn in turns)
+    assert "".join(visible.text.split()) == "".join(glued.split())
+    assert visible.shown == bool(glued.strip())
+
+
+@given(TURNS, st.lists(st.sampled_from([" ", "\n", "\t", ""]), max_size=4))
+def test_C1_white_space_of_a_model_that_failed_leaves_no_readable_trace(turns: list[list[str]], blanks: list[str]) -> None:
+    visible, untouched = after(*turns, blanks), after(*turns)
+    visible.drop_turn()
+    for each in (visible, untouched):
+        each.begin_turn()
+        each.add("next")
+    assert visible.text == untouched.text
+
+
+def test_C6_two_turns_are_set_off_by_a_blank_line() -> None:
+    assert after(["Looking it up."], ["Found", " it."]).text == "Looking it up.\n\nFound it."
+
+
+def test_C6_a_gap_that_is_there_already_is_not_doubled() -> None:
+    assert after(["a\n\n"], ["b"]).text == "a\n\nb"
+    assert after(["a\n"], ["b"]).text == "a\n\nb"
+    assert after(["a\n\n\n\n"], ["b"]).text == "a\n\n\n\nb"
+
+
+def test_C6_leading_white_space_of_a_chunk_is_kept() -> None:
+    assert after(["a", " b", "\n  c"]).text == "a b\n  c"
+
+
+def test_C1_white_space_is_not_visible_content_and_the_first_letter_is() -> None:
+    visible = after(["\n "])
+    assert not visible.turn_shown and not visible.shown
+    visible.add("a")
+    assert visible.turn_shown and visible.shown
+
+
+def test_C1_each_turn_starts_unshown() -> None:
+    visible = after(["a"], [])
+    assert visible.shown and not visible.turn_shown
+
+
+def test_C1_what_was_readable_is_never_dropped() -> None:
+    visible = after(["a"])
+    visible.drop_turn()
+    assert visible.text == "a"
+
+
+def test_C6_a_note_of_the_runner_is_set_off_from_the_models_words() -> None:
+    visible = after(["half an ans"])
+    visible.note("[stopped]")
+    assert visible.text == "half an ans\n\n[stopped]"
+
+
+def test_C6_a_sentence_that_stands_alone_has_no_white_space_before_it() -> None:
+    visible = after(["\n\n"])
+    visible.note("Sorry.")
+    assert visible.text == "Sorry."
+
+
+def test_C6_two_notes_stand_apart() -> None:
+    visible = Visible()
+    visible.note("one")
+    visible.note("two")
+    assert visible.text == "one\n\ntwo"
