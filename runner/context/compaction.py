@@ -20,7 +20,7 @@ from typing import Final
 from runner.context import checkpoint as checkpoints
 from runner.context.budget import Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
-from runner.context.digest import digest
+from runner.context.digest import condense, digest
 from runner.context.folding import Fold, closed, folded, gap_of, stretch
 from runner.context.meter import Meter
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
@@ -112,21 +112,31 @@ def _local_price(request: Request, ruler: Ruler) -> int:
     return units + ruler.system(request.system) + ruler.tools(request.tools)
 
 
-def _planned(view: View, limits: Limits, prices: Prices, summary: str) -> tuple[Plan, int]:
-    """The plan, and the Host tokens a new summary may take."""
-    fixed = Fixed(prices.system(view.system) + prices.units(view.opening), prices.tools(view.tools))
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """`summary` is the one so far, within `limit`: the Host tokens a summary may take under this budget."""
+
+    plan: Plan
+    summary: str
+    limit: int
+
+
+def _planned(view: View, limits: Limits, prices: Prices, summary: str) -> _Planned:
+    frame = prices.text(summary_block(""))
+    system = prices.system(view.system) + prices.units(view.opening) + frame
+    fixed = Fixed(system, prices.tools(view.tools))
     limit = limits.summary_room(fixed)
-    standing = prices.text(summary_block(summary)) if summary else 0
+    standing = condense(summary, limit, prices.text)
     made = plan(
         view.units,
         fixed=fixed,
         limits=limits,
         prices=prices,
-        summary=max(limit, standing) if view.before else standing,
+        summary=limit if view.before else prices.text(standing),
         question=view.question,
         leaving=view.leaving,
     )
-    return made, limit
+    return _Planned(made, standing, limit)
 
 
 def _made(summary: str, asked: Draft, material: Material) -> _Made:
@@ -244,10 +254,11 @@ class Context:
         prices = Prices(self._ruler, self._scale)
         limits = Limits(room, self._wishes.recent, self._wishes.summary)
         # Pricing and cutting texts takes milliseconds: not in the event loop (Q2).
-        made, limit = await asyncio.to_thread(_planned, view, limits, prices, self._summary)
+        planned = await asyncio.to_thread(_planned, view, limits, prices, self._summary)
+        self._summary, made = planned.summary, planned.plan
         if made.older or view.before:
             material = Material(self._summary or None, made.older, view.before, view.before_span)
-            await self._summarise(material, _Bounds(int(budget.input * MARGIN), limit, prices), ask=ask)
+            await self._summarise(material, _Bounds(int(budget.input * MARGIN), planned.limit, prices), ask=ask)
         self._log(f"context: {made.step}, {len(view.units)} units to {len(made.kept)}, {made.tokens} tokens planned")
         return replace(view, units=made.kept, question=made.question, leaving=0, before=(), before_span=None)
 

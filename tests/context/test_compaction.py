@@ -269,6 +269,16 @@ async def test_F7_the_floor_above_the_budget_ends_once_naming_part_and_setting()
     assert setting.host.counts <= 4
 
 
+async def test_F3_a_summary_made_for_a_larger_window_is_shortened_for_a_smaller_one() -> None:
+    long = "Facts and identifiers:\n" + "\n".join(
+        f"- order {number} was sent to depot D-{number}" for number in range(900)
+    )
+    setting = Setting(Model(GOOD), checkpoint=Checkpoint(long, "1", "900"))
+    fitted = await setting.fit(view(user("where is order 899?")))
+    assert "D-899" in (fitted.request.system.summary or "")
+    assert setting.context.checkpoint == Checkpoint(long, "1", "900")
+
+
 async def test_F7_a_host_that_counts_far_more_than_any_plan_ends_in_one_error_not_in_a_loop() -> None:
     setting = Setting(Model(GOOD))
 

@@ -16,7 +16,7 @@ from runner.errors import InputTooLarge
 from tests.context.conversations import assistant, conversations, ruler, session, tool_turn, user
 
 PRICES = Prices(ruler())
-WINDOWS = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 200_000)
+WINDOWS = (2_000, 8_000, 24_000, 64_000, 128_000, 200_000)
 
 
 def limits(window: int, *, recent: int = 20_000, summary: int = 8_000, reserve: int = 16_384) -> Limits:
