@@ -128,7 +128,7 @@ def test_F3_the_newest_input_alone_too_large_is_cut_visibly_head_and_tail() -> N
     (turn,) = made.kept
     assert isinstance(turn, UserTurn)
     assert turn.text().startswith("BEGIN") and turn.text().endswith("END")
-    assert "left out" in turn.text()
+    assert "characters cut" in turn.text()
     assert made.clipped and made.tokens <= limits(4_000).input
 
 
