@@ -30,10 +30,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Call markup that ends at `end` (index into the text). No candidates: markup that holds nothing."""
+    """Call markup that ends at `end` (index into the text). No candidates: markup that holds nothing.
+
+    `final`: the turn is over with it; text behind it was written without the results and is dropped.
+    """
 
     end: int
     candidates: tuple[Candidate, ...] = ()
+    final: bool = False
 
 
 class Undecided(Enum):

@@ -33,6 +33,7 @@ _QUOTES = "`'\""
 _ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
 _ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
 _FENCE_LINE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
+_LEADS = {marks.closes: marks.opens for marks in THOUGHTS if marks.leads}
 _SELF = Marks("to=self<|message|>", "<|eom|>")
 
 
@@ -279,6 +280,7 @@ class StreamReader:
         for one in block.candidates:
             self._add(_Found(one, format_id, True))
         self._hide(block.end, block=True)
+        self._done = block.final
         return True
 
     def _add(self, found: _Found) -> None:
@@ -366,7 +368,6 @@ class StreamReader:
             if not marks.leads:
                 continue
             if self._text.startswith(marks.opens, start):
-                self._thought += [marks.opens, "\n"] if marks.closes.startswith("[") else []
                 self._hide(start + len(marks.opens))
                 self._begin_thought(marks)
                 return True
@@ -442,6 +443,9 @@ class StreamReader:
             self._show(end)
             return True
         self._had_thought = True
+        if self._text[self._at : end] in _LEADS:
+            # The template put the sentence that opens the thought into the prompt.
+            self._thought.append(_LEADS[self._text[self._at : end]] + "\n")
         self._thought.append(self._visible.withdraw())
         self.retracted = self.retracted or self._visible.withdrawn
         self._hide(end)
@@ -481,6 +485,7 @@ class StreamReader:
         if self._keep:
             self._visible.show(written + close[0])
             self._move(close.end())
+            self._before, self._line_tried = "\n", False
         else:
             self._thought.append(_without_labels(written))
             self._hide(close.end())

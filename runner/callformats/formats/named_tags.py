@@ -325,7 +325,7 @@ FORMATS = (
     ),
     _format("invoke-in-tool-call", _prefixed("", ("<tool_call>",), ("</tool_call>",))),
     _format("dots", _prefixed("", ("<dots_function_call>",), ("</dots_function_call>",))),
-    _format("atem-tags", _prefixed("atem:", ("<atem:function_calls>",), ("</atem:function_calls>",))),
+    _format("atem", _prefixed("atem:", ("<atem:function_calls>",), ("</atem:function_calls>",))),
     _format(
         "deepseek-dsml",
         _prefixed(
