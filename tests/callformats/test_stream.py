@@ -69,7 +69,9 @@ def streamed(chunks: list[str], **how: object) -> tuple[Reading, str, StreamRead
         retracted = reader.retracted
         new = reader.feed(chunk)
         shown = reader.text if reader.retracted and not retracted else shown + new
-    return reader.close(), shown, reader
+    retracted = reader.retracted
+    reading = reader.close()
+    return reading, reading.text if reader.retracted and not retracted else shown, reader
 
 
 @settings(max_examples=1500, deadline=None)

@@ -66,9 +66,12 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         found += more
         if not found:
             return DECLINED
-        here = _next_value(text, end)
-        if here is None:
+        following = _next_value(text, end)
+        if following is None:
             return _all_named(tuple(found), end)
+        if following >= len(text):
+            return _all_named(tuple(found), end) if complete else UNFINISHED
+        here = following
 
 
 def _all_named(found: tuple[Candidate, ...], end: int) -> Outcome:
@@ -91,11 +94,14 @@ def _unended(parsed: Parsed, found: tuple[Candidate, ...], text: str, at: int) -
 
 
 def _next_value(text: str, end: int) -> int | None:
-    """Where another value of the same block begins: the values stand side by side, or `;` or `,` parts them."""
+    """Where another value of the same block begins: the values stand side by side, or `;` or `,` parts them.
+
+    The end of the text if that is not to be seen yet; None when something else follows.
+    """
     here = skip_space(text, end)
-    if text[here : here + 1] in (",", ";") and here < len(text):
+    if text[here : here + 1] in (",", ";"):
         here = skip_space(text, here + 1)
-    return here if text[here : here + 1] in ("{", "[") else None
+    return here if here >= len(text) or text[here] in "{[" else None
 
 
 def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
