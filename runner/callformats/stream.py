@@ -46,6 +46,23 @@ class _Found:
     marked: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names on offer, as formats without markers ask for them."""
+
+    offers: Offers
+    whole: bool
+
+    def knows(self, written: str) -> bool:
+        return self.offers.knows(written)
+
+    def spells(self, written: str) -> bool:
+        return self.offers.spells(written)
+
+    def may_grow(self, written: str) -> bool:
+        return self.offers.may_grow(written)
+
+
 class StreamReader:
     """Reads one reply chunk by chunk.
 
@@ -339,7 +356,8 @@ class StreamReader:
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
         self.steps += len(self._text) - start
-        outcome = read_line(self._text, start, complete, self._offers, self._format)
+        names = _Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
+        outcome = read_line(self._text, start, complete, names, self._format)
         if outcome is UNFINISHED:
             return self._wait()
         if isinstance(outcome, NotLast):
@@ -349,7 +367,8 @@ class StreamReader:
         if not isinstance(outcome, Line):
             return None
         rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
-        if any(isinstance(ruling, Refusal) and ruling.fault in (Fault.QUOTED, Fault.UNKNOWN_TOOL) for ruling in rulings):
+        text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
+        if any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings):
             self._patience -= 1
             self._show(outcome.block.end)
             self._line_tried = True

@@ -340,8 +340,8 @@ FORMATS = (
         "step3",
         _prefixed(
             "steptml:",
-            ("<｜tool_calls_begin｜><｜tool_call_begin｜>", "<｜tool_call_begin｜>"),
-            ("<｜tool_call_end｜><｜tool_calls_end｜>", "<｜tool_call_end｜>", "<｜tool_calls_end｜>"),
+            ("<｜tool_call_begin｜>",),
+            ("<｜tool_call_end｜>",),
         ),
     ),
     _format(
