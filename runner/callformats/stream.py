@@ -423,6 +423,9 @@ class StreamReader:
             unsure = match is not None or (growing and growing == growing[0] * len(growing) and growing[0] in "`~")
             rest_is_line = "\n" not in self._text[self._at :]
             return self._wait() if unsure and rest_is_line and not complete and len(growing) < 200 else None
+        token = self._tokens.pattern.match(self._text, self._at)
+        if token is not None and token[0] in self._tokens.openers:
+            return None
         self._line_tried = True
         if self._fence is None:
             self._fence = match[1]

@@ -124,7 +124,7 @@ def written(wrapper: Wrapper, name: str, arguments: Mapping[str, Json]) -> str:
     opener = wrapper.opens[0]
     if wrapper.last_character_opens:
         return opener + body[1:]
-    gap = "\n" if wrapper.opens[0].startswith("<tool_call") else ""
+    gap = "\n" if opener == "<tool_call>" else ""
     return f"{opener}{gap}{body}{gap}{wrapper.closes[0] if wrapper.closes else ''}"
 
 
