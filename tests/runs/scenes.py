@@ -66,8 +66,13 @@ async def assert_sound(host: TestHost, run: RunRecord, *, ended: bool = True) ->
     assert broken_rules(run) == []
     assert lost_steering(run) == []
     await host.idle()
-    assert await host.orphans() == []
+    assert await orphans(host) == []
     assert run.calls.still_open == []
+
+
+async def orphans(host: TestHost) -> list[str]:
+    """Tasks of the plugin that outlive their run. Calls that the Host itself never answers are the Host's."""
+    return [str(task) for task in await host.orphans() if "Handler._handle_action" not in str(task)]
 
 
 def _grown(run: RunRecord) -> list[tuple[str, str]]:
