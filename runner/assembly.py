@@ -8,35 +8,42 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
-from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from config.settings import Settings
+from runner.context import checkpoint as checkpoints
+from runner.context.checkpoint import Checkpoint
+from runner.context.compaction import View
 from runner.conversation.current import current_turn
-from runner.conversation.history import Row, ToolMemoryForm, read_row, rows_before, units_of
+from runner.conversation.history import ToolMemoryForm, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
 from runner.conversation.skills import skill_index
 from runner.conversation.speakers import GROUP_LINE, Speakers
 from runner.conversation.units import System, Unit, UserTurn
 from runner.errors import HostCallFailed
-from runner.host import PAGE_LIMIT, Host
+from runner.host import Host
 from runner.memory import ToolMemory, unsaid_turns
+from runner.past import Past, read_past
 from runner.tools.catalogue import Catalogue
 
 ACTIVATE = "activate"
 """The Host's tool that loads a skill (host-contract §8.3)."""
 
+_FOLD_CHARACTERS_PER_TOKEN = 3
+"""Older text is read to be folded up to about the input budget; most languages have at least so many a token."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """What the run begins with. `notes` name what could not be had, for the log."""
+    """What the run begins with. `view` has no question yet; `notes` name what could not be had, for the log."""
 
-    system: System
-    units: tuple[Unit, ...]
+    view: View
+    question: UserTurn
     catalogue: Catalogue
     speakers: Speakers
-    question: UserTurn
     memory: ToolMemory
+    checkpoint: Checkpoint | None
+    past: Past
     notes: tuple[str, ...]
 
 
@@ -44,34 +51,23 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assemb
     """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
     notes: list[str] = []
     catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=True)
+    checkpoint = _checkpoint(ctx)
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
-        history_task = group.create_task(_history(ctx, host, settings.context.history_limit, notes))
-    prompt = read_prompt(prompt_task.result())
-    speakers = speakers_of(ctx)
-    question = current_turn(ctx.input, ctx.actor, speakers)
-    rows = [row for item in history_task.result() if (row := read_row(item)) is not None]
+        past_task = group.create_task(_past(ctx, host, settings, checkpoint))
+    prompt, past = read_prompt(prompt_task.result()), past_task.result()
+    speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
-    units = (*prompt.opening, *_past(rows, speakers, _memory_form(settings, catalogue), unsaid))
-    system = _system(prompt, settings, speakers, _skills(ctx, catalogue))
-    memory = ToolMemory(unsaid, wanted=settings.tools.memory)
-    return Assembled(system, units, catalogue, speakers, question, memory, (*catalogue.notes, *notes))
-
-
-def _past(
-    rows: Sequence[Row], speakers: Speakers, form: ToolMemoryForm, unsaid: Sequence[tuple[RecordedCall, ...]]
-) -> tuple[Unit, ...]:
-    """The history and, behind the message they answered, the calls of a run that ended without a word (D5)."""
-    units = units_of(rows, speakers, form)
-    if not units or not isinstance(units[-1], UserTurn):
-        return units
-    return (*units, *Record(tuple(unsaid)).as_units("unsaid"))
-
-
-def _memory_form(settings: Settings, catalogue: Catalogue) -> ToolMemoryForm:
-    if not settings.tools.memory:
-        return ToolMemoryForm.NONE
-    return ToolMemoryForm.TURNS if len(catalogue) else ToolMemoryForm.TEXT
+    return Assembled(
+        view=_view(prompt, past, speakers, _Terms(settings, catalogue, _skills(ctx, catalogue), unsaid)),
+        question=current_turn(ctx.input, ctx.actor, speakers),
+        catalogue=catalogue,
+        speakers=speakers,
+        memory=ToolMemory(unsaid, wanted=settings.tools.memory),
+        checkpoint=checkpoint,
+        past=past,
+        notes=(*catalogue.notes, *notes, *past.notes),
+    )
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:
@@ -86,16 +82,67 @@ def speakers_of(ctx: RunnerContext) -> Speakers:
     return Speakers(group, names)
 
 
-def _system(prompt: Prompt, settings: Settings, speakers: Speakers, skills: str | None) -> System:
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What shapes the view beside prompt and past."""
+
+    settings: Settings
+    catalogue: Catalogue
+    skills: str | None
+    unsaid: tuple[tuple[RecordedCall, ...], ...]
+
+    @property
+    def memory_form(self) -> ToolMemoryForm:
+        if not self.settings.tools.memory:
+            return ToolMemoryForm.NONE
+        return ToolMemoryForm.TURNS if len(self.catalogue) else ToolMemoryForm.TEXT
+
+
+def _view(prompt: Prompt, past: Past, speakers: Speakers, terms: _Terms) -> View:
+    leaving = units_of(past.leaving, speakers, terms.memory_form)
+    recent = _with_unsaid(units_of(past.recent, speakers, terms.memory_form), terms.unsaid)
+    return View(
+        system=_system(prompt, speakers, terms),
+        units=(*leaving, *recent),
+        tools=terms.catalogue.specs,
+        opening=prompt.opening,
+        leaving=len(leaving),
+        before=units_of(past.older, speakers, terms.memory_form),
+    )
+
+
+def _with_unsaid(units: tuple[Unit, ...], unsaid: Sequence[tuple[RecordedCall, ...]]) -> tuple[Unit, ...]:
+    """The history and, behind the message they answered, the calls of a run that ended without a word (D5)."""
+    if not units or not isinstance(units[-1], UserTurn):
+        return units
+    return (*units, *Record(tuple(unsaid)).as_units("unsaid"))
+
+
+def _system(prompt: Prompt, speakers: Speakers, terms: _Terms) -> System:
     """The owner's prompt and, at its end, the few lines the runner adds; nothing where nothing applies (S6)."""
-    lines = [line for line in (skills, GROUP_LINE if speakers.group else None) if line]
+    lines = [line for line in (terms.skills, GROUP_LINE if speakers.group else None) if line]
     system = replace(prompt.system, added=(*prompt.system.added, *lines))
-    return with_date(system, datetime.now(UTC)) if settings.date_grounding else system
+    return with_date(system, datetime.now(UTC)) if terms.settings.date_grounding else system
 
 
 def _skills(ctx: RunnerContext, catalogue: Catalogue) -> str | None:
     activate = next((entry.name for entry in catalogue if entry.host_name == ACTIVATE), None)
     return skill_index(ctx.resources.skills, activate)
+
+
+def _knowing(speakers: Speakers, past: Past) -> Speakers:
+    """Names from the records of earlier answers; newer ones win."""
+    for row in (*past.older, *past.leaving, *past.recent):
+        if row.record is not None:
+            speakers = Speakers(speakers.group, {**row.record.speakers, **speakers.names})
+    return speakers
+
+
+def _checkpoint(ctx: RunnerContext) -> Checkpoint | None:
+    """From the snapshot in the context: no call. Without the history API there is nothing it could stand before."""
+    if not ctx.context.available_apis.history_page:
+        return None
+    return checkpoints.read(ctx.state.conversation.get(checkpoints.KEY))
 
 
 async def _prompt_rows(ctx: RunnerContext, host: Host, settings: Settings, notes: list[str]) -> list[object]:
@@ -111,21 +158,13 @@ async def _prompt_rows(ctx: RunnerContext, host: Host, settings: Settings, notes
     return list(settings.prompt)
 
 
-async def _history(ctx: RunnerContext, host: Host, limit: int, notes: list[str]) -> list[TranscriptItem]:
-    """Up to `limit` rows older than the current message, oldest first; fewer when a page fails."""
+async def _past(ctx: RunnerContext, host: Host, settings: Settings, checkpoint: Checkpoint | None) -> Past:
     if not ctx.context.available_apis.history_page:
-        return []
-    pulled: list[TranscriptItem] = []
-    before: str | None = None
-    wanted = limit + 1  # the current message is among the newest rows
-    while len(pulled) < wanted:
-        try:
-            page = await host.history_page(before=before, limit=min(PAGE_LIMIT, wanted - len(pulled)))
-        except HostCallFailed as failure:
-            notes.append(f"a page of history could not be read ({failure}); going on with {len(pulled)} rows")
-            break
-        pulled.extend(page.items)
-        before = page.next_cursor
-        if not page.has_more or before is None or not page.items:
-            break
-    return rows_before(pulled, ctx.event.event_id)[-limit:]
+        return Past()
+    return await read_past(
+        host,
+        ctx.event.event_id,
+        checkpoint,
+        limit=settings.context.history_limit,
+        fold_characters=settings.context.input_budget() * _FOLD_CHARACTERS_PER_TOKEN,
+    )

@@ -18,9 +18,9 @@ Say = Callable[..., str]
 """A notice in the language of the chat: `say(Notice.X, name=value)`."""
 
 _TOO_LARGE = {
-    "prompt": Notice.PROMPT_TOO_LARGE,
-    "message": Notice.MESSAGE_TOO_LARGE,
-    "tools": Notice.TOOLS_TOO_LARGE,
+    "system prompt": Notice.PROMPT_TOO_LARGE,
+    "newest message": Notice.MESSAGE_TOO_LARGE,
+    "list of tools": Notice.TOOLS_TOO_LARGE,
     "knowledge": Notice.KNOWLEDGE_TOO_LARGE,
 }
 

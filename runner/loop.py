@@ -19,7 +19,7 @@ from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
 from runner.steering import Steering
 from runner.turn import Turns
-from runner.view import View
+from runner.view import RunView
 
 CONCLUDE = "[Time is nearly up. Answer now from what you know, without tools, and say what is missing.]"
 """Asked as a user turn, in the prompt only, where no refused call says it already."""
@@ -43,7 +43,7 @@ class Loop:
 
     def __init__(
         self,
-        view: View,
+        view: RunView,
         turns: Turns,
         rounds: Rounds,
         steering: Steering,

@@ -11,6 +11,9 @@ from runner.visible import Visible
 TOOL_PATIENCE = 5.0
 """Seconds a tool may take before the chat is told that it is still running."""
 
+SUMMARY_PATIENCE = 2.0
+"""Seconds a compaction may take before the chat is told that a summary is being made."""
+
 
 class Progress:
     """Shows passing notices: each stands in snapshots only, below what was said, and never in the completed message."""

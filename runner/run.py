@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from functools import partial
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
@@ -14,7 +15,14 @@ from config.choices import ToolMode
 from config.notices import Notice, say
 from config.settings import Settings
 from runner.assembly import Assembled, assemble
+from runner.context import checkpoint as checkpoints
 from runner.context.budget import Budget
+from runner.context.checkpoint import Checkpoint
+from runner.context.compaction import Context, Wishes
+from runner.context.meter import Meter
+from runner.context.summary import Summarise, SummaryReply
+from runner.context.tokens import Ruler, load_tokenizer
+from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
 from runner.ending import Say, answered, stopped
@@ -24,7 +32,9 @@ from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
 from runner.memory import ToolMemory
+from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
+from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
@@ -33,11 +43,14 @@ from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
 from runner.tools.results import Renderer
 from runner.turn import Turns
-from runner.view import View
+from runner.view import RunView
 from runner.visible import Visible
 
 WINDOW_KEY = "model_context_window_tokens"
 """Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
+
+_SAVE_LIMIT = 1.5
+"""Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
 
 
 class Worker:
@@ -79,9 +92,9 @@ class _Run:
         self._worker = worker
         self._outbox = outbox
         self._visible = Visible()
-        self._turns: Turns | None = None
-        self._memory: ToolMemory | None = None
-        self._steering: Steering | None = None
+        self._progress = Progress(self._visible, outbox.show, wanted=settings.progress_notices)
+        self._bench: Bench | None = None
+        self._started: _Started | None = None
         self._say: Say = partial(_say_in, settings, ctx.input.to_text())
         self._deadline = _deadline_of(ctx, settings)
 
@@ -90,6 +103,7 @@ class _Run:
         try:
             ending = await self._guarded()
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
+            await self._save_what_was_learned()
             last = stopped(_root_of(outcome), self._visible, self._say, self._usage(), self._record())
         else:
             last = self._ended(ending)
@@ -120,42 +134,39 @@ class _Run:
 
     async def _work(self) -> Ending:
         models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)
+        bench = self._bench = Bench(self._host, Lineup(models), remove_think=self._settings.remove_think)
         start = await assemble(self._ctx, self._host, self._settings)
         for note in start.notes:
             self._outbox.post(Log(note, "warning"))
-        self._memory = start.memory
-        self._steering = Steering(self._host, start.speakers)
-        return await self._loop(start, Lineup(models), self._steering).run()
-
-    async def _settle(self, ending: Ending) -> None:
-        """What has to be done before the last look for follow-ups; a failure costs memory, never the answer (Q4)."""
-        self._outbox.flush()
-        if self._memory is None:
-            return
-        try:
-            if ending.silent and not self._visible.shown:
-                await self._memory.put_aside(self._host)
-            else:
-                await self._memory.settle(self._host)
-        except HostCallFailed as failure:
-            self._outbox.post(Log(f"the record of tools could not be kept: {failure}", "warning"))
-
-    def _loop(self, start: Assembled, lineup: Lineup, steering: Steering) -> Loop:
-        settings = self._settings
-        view = View(start.system, start.units, start.catalogue.specs, self._budget)
-        view.add(start.question)
-        self._turns = Turns(
-            self._host, lineup, view, self._visible, self._outbox.show, remove_think=settings.remove_think
-        )
-        return Loop(
+        context = await self._context(start, bench)
+        started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context)
+        view = RunView(start.view, context, partial(self._budget, start.checkpoint))
+        view.ask(start.question)
+        turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say)
+        return await Loop(
             view,
-            self._turns,
+            turns,
             self._rounds(start),
-            steering,
+            started.steering,
             self._deadline,
             self._settle,
-            max_rounds=settings.tools.max_rounds,
+            max_rounds=self._settings.tools.max_rounds,
             clock=_clock,
+        ).run()
+
+    async def _context(self, start: Assembled, bench: Bench) -> Context:
+        apis, limits = self._ctx.context.available_apis, self._settings.context
+        return Context(
+            meter=Meter(bench.count),
+            ruler=Ruler(await load_tokenizer()),
+            wishes=Wishes(limits.keep_recent_tokens, limits.summary_tokens),
+            summarisers=[_summariser(write) for write in bench.writers()],
+            now=time.time,
+            log=lambda line: self._outbox.post(Log(line)),
+            checkpoint=start.checkpoint,
+            durable=apis.state and apis.history_page,
+            unread=start.past.unread,
+            empty=start.past.empty,
         )
 
     def _rounds(self, start: Assembled) -> Rounds:
@@ -167,24 +178,75 @@ class _Run:
             self._outbox.post,
             serial=settings.tools.mode is ToolMode.SERIAL,
         )
-        progress = Progress(self._visible, self._outbox.show, wanted=settings.progress_notices)
-        taken = (call.id for unit in start.units if isinstance(unit, AssistantTurn) for call in unit.calls)
-        return Rounds(start.catalogue, executor, progress, self._say, CallIds(taken), start.memory)
+        taken = (call.id for unit in start.view.units if isinstance(unit, AssistantTurn) for call in unit.calls)
+        return Rounds(start.catalogue, executor, self._progress, self._say, CallIds(taken), start.memory)
 
-    def _budget(self, model_id: str) -> Budget:
+    def _budget(self, checkpoint: Checkpoint | None, model_id: str) -> Budget:
         limits = self._settings.context
         reported = self._ctx.runtime.metadata.get(WINDOW_KEY)
-        return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported)
+        learned = checkpoint.windows.get(model_id) if checkpoint else None
+        return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported, learned=learned)
+
+    async def _settle(self, ending: Ending) -> None:
+        """What has to be done before the last look for follow-ups; a failure costs memory, never the answer (Q4)."""
+        self._outbox.flush()
+        if self._started is None:
+            return
+        memory = self._started.memory
+        try:
+            if ending.silent and not self._visible.shown:
+                await memory.put_aside(self._host)
+            else:
+                await memory.settle(self._host)
+        except HostCallFailed as failure:
+            self._outbox.post(Log(f"the record of tools could not be kept: {failure}", "warning"))
+        await self._save_checkpoint()
+
+    async def _save_what_was_learned(self) -> None:
+        """After a failure too: the size a model refused is its window from now on (C7). Never costs the ending."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SAVE_LIMIT):
+                await self._save_checkpoint()
+
+    async def _save_checkpoint(self) -> None:
+        """Once a run at most (F6); it costs no call when nothing was learned."""
+        started = self._started
+        if started is None or started.saved or not self._ctx.context.available_apis.state:
+            return
+        started.saved = True
+        await started.context.save(
+            partial(self._host.get_state, checkpoints.KEY), partial(self._host.set_state, checkpoints.KEY)
+        )
 
     def _record(self) -> Mapping[str, Json] | None:
         """The private record for the final message: what tools said, and in a group who is who (B6)."""
-        if self._memory is None or self._steering is None:
+        if self._started is None:
             return None
-        speakers = self._steering.speakers
-        return self._memory.record(speakers.names if speakers.group else {})
+        speakers = self._started.steering.speakers
+        return self._started.memory.record(speakers.names if speakers.group else {})
 
     def _usage(self) -> Usage | None:
-        return self._turns.usage if self._turns else None
+        return self._bench.usage if self._bench else None
+
+
+@dataclass(slots=True)
+class _Started:
+    """What exists once a run is assembled. `saved`: the checkpoint was written, or need not be."""
+
+    memory: ToolMemory
+    steering: Steering
+    context: Context
+    saved: bool = False
+
+
+def _summariser(write: Callable[[Request], Awaitable[Reply]]) -> Summarise:
+    """A model as the context wants one for summaries (F5)."""
+
+    async def summarise(request: Request) -> SummaryReply:
+        reply = await write(request)
+        return SummaryReply(reply.text, bool(reply.calls), "length" if reply.cut else None)
+
+    return summarise
 
 
 def _skill_chars(settings: Settings) -> int:

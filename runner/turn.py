@@ -1,20 +1,18 @@
-"""One model turn: ask, read, and go on to the next model while nothing was shown (C1, C2)."""
+"""One model turn: ask, read, and go on to the next model while nothing was shown (C1, C2, C7)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
 
-from runner.context.meter import Meter, counting_unavailable
-from runner.conversation.request import Request
-from runner.conversation.wire import Wire
+from config.notices import Notice
+from runner.context.meter import counting_unavailable
 from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble
-from runner.events import Usage
-from runner.host import Host
-from runner.models.lineup import Lineup, ModelRef
+from runner.models.bench import Bench
 from runner.models.provider import HostModel
 from runner.models.reply import Reply, ReplyReader
-from runner.view import View
+from runner.progress import SUMMARY_PATIENCE, Progress
+from runner.view import RunView
 from runner.visible import Visible
 
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
@@ -29,51 +27,46 @@ class BrokenOff(ModelFailed):
 
 
 class Turns:
-    """Runs model turns of one run. Adds up usage; knows whether pictures had to be left out."""
+    """Runs model turns of one run. Knows whether pictures had to be left out."""
 
     def __init__(
         self,
-        host: Host,
-        lineup: Lineup,
-        view: View,
+        bench: Bench,
+        view: RunView,
         visible: Visible,
         show: Callable[[str], None],
-        *,
-        remove_think: bool,
+        progress: Progress,
+        say: Callable[..., str],
     ) -> None:
-        self._host = host
-        self._lineup = lineup
+        self._bench = bench
         self._view = view
         self._visible = visible
         self._show = show
-        self._remove_think = remove_think
-        self._wire = Wire()
-        self._providers: dict[str, HostModel] = {}
-        self._meter = Meter(self._count)
-        self.usage: Usage | None = None
+        self._progress = progress
+        self._say = say
         self.count = 0
         self.images_left_out = False
 
     async def take(self, *, conclude: bool = False) -> Reply:
         """One reply of the first model that gives one; with `conclude` no tool may be called in it (D6).
 
-        Raises AllModelsFailed when none does, BrokenOff when one failed with its reply half shown, and whatever the
-        view raises when it cannot make a request.
+        Raises AllModelsFailed when none does, BrokenOff when one failed with its reply half shown, InputTooLarge and
+        CountingUnavailable when no request can be made.
         """
         self.count += 1
         while True:
-            model = self._provider(self._lineup.current)
             try:
-                return await self._ask(model, conclude=conclude)
+                return await self._ask(self._bench.current, conclude=conclude)
             except ModelFailed as failure:
                 self._visible.drop_turn()
                 if self._visible.turn_shown:
                     raise BrokenOff(failure.model_id, failure.cause, failure.text) from failure
-                if not (self._retry_without_images(failure) or self._retry_without_tools(failure, conclude)):
+                if not self._may_ask_again(failure, conclude=conclude):
                     self._advance(failure)
 
     async def _ask(self, model: HostModel, *, conclude: bool) -> Reply:
-        request = await self._view.request(model, self._meter, conclude=conclude)
+        with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
+            request = await self._view.request(model.id, visible=self._visible.shown, conclude=conclude)
         self._visible.begin_turn()
         reader = ReplyReader(model.id)
         try:
@@ -83,30 +76,30 @@ class Turns:
                     self._show(self._visible.text)
         finally:
             reply = reader.close()
-            self._add_usage(reply.usage)
+            self._bench.add_usage(reply.usage)
         if reply.empty and not self._visible.shown:
             raise ModelFailed(model.id, ModelTrouble.EMPTY, "the reply has neither text nor a tool call")
         return reply
 
-    async def _count(self, model_id: str, request: Request) -> int:
-        return await self._providers[model_id].count(request)
+    def _may_ask_again(self, failure: ModelFailed, *, conclude: bool) -> bool:
+        """Whether the same model is asked once more, with less: a smaller request, no pictures, no tools."""
+        if self._view.tighten(failure):
+            return True
+        if failure.cause not in _MAY_MEAN_REFUSED:
+            return False
+        return self._leave_out_images() or (conclude and self._leave_out_tools())
 
-    def _provider(self, ref: ModelRef) -> HostModel:
-        if ref.id not in self._providers:
-            self._providers[ref.id] = HostModel(self._host, ref, self._wire, remove_think=self._remove_think)
-        return self._providers[ref.id]
-
-    def _retry_without_images(self, failure: ModelFailed) -> bool:
+    def _leave_out_images(self) -> bool:
         """Once a run: a refusal that may be about pictures is answered by leaving them out (B4)."""
-        if self.images_left_out or failure.cause not in _MAY_MEAN_REFUSED or not self._view.has_images:
+        if self.images_left_out or not self._view.has_images:
             return False
         self._view.leave_out_images(IMAGE_LEFT_OUT)
         self.images_left_out = True
         return True
 
-    def _retry_without_tools(self, failure: ModelFailed, conclude: bool) -> bool:
+    def _leave_out_tools(self) -> bool:
         """Once a run: a conclusion that is refused with tools listed is asked for without any (D6)."""
-        if not conclude or failure.cause not in _MAY_MEAN_REFUSED or not self._view.has_tools:
+        if not self._view.has_tools:
             return False
         self._view.leave_out_tools()
         return True
@@ -114,10 +107,6 @@ class Turns:
     def _advance(self, failure: ModelFailed) -> None:
         """The next model; where none is left only because none can be counted for, that is what is said (F2)."""
         try:
-            self._lineup.advance(failure)
+            self._bench.lineup.advance(failure)
         except AllModelsFailed as all_failed:
             raise counting_unavailable(all_failed.failures) or all_failed from failure
-
-    def _add_usage(self, usage: Usage | None) -> None:
-        if usage is not None:
-            self.usage = usage if self.usage is None else self.usage + usage

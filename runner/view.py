@@ -1,4 +1,4 @@
-"""What the model sees in this run: the system message, history, what was said and done since (F2)."""
+"""What the model sees in this run: it grows turn by turn, and every request of it fits (F2, F3, C7)."""
 
 from __future__ import annotations
 
@@ -6,65 +6,86 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from runner.context.budget import Budget
-from runner.context.meter import Meter
-from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import Image, System, Text, Unit, UserTurn
-from runner.events import Json
-from runner.models.provider import HostModel
+from runner.context.compaction import Context, View
+from runner.context.overflow import Overflow, recognise
+from runner.conversation.request import Request
+from runner.conversation.units import Image, Text, Unit, UserTurn
+from runner.errors import ModelFailed
 
 
-class View:
-    """The growing conversation of one run, and the request it makes for a model."""
+class RunView:
+    """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal."""
 
-    def __init__(
-        self,
-        system: System,
-        units: tuple[Unit, ...],
-        tools: tuple[ToolSpec, ...],
-        budget_of: Callable[[str], Budget],
-    ) -> None:
-        self._system = system
-        self._units = list(units)
-        self._tools = tools
+    def __init__(self, view: View, context: Context, budget_of: Callable[[str], Budget]) -> None:
+        self._view = view
+        self._context = context
         self._budget_of = budget_of
+        self._tightened: dict[str, Budget] = {}
+        self._tokens = 0
 
     @property
     def has_tools(self) -> bool:
-        return bool(self._tools)
+        return bool(self._view.tools)
 
     @property
     def has_images(self) -> bool:
-        return any(isinstance(part, Image) for unit in self._units if isinstance(unit, UserTurn) for part in unit.parts)
+        return any(isinstance(part, Image) for unit in self._view.units for part in _parts(unit))
 
     def add(self, unit: Unit) -> None:
         """Append a unit. Neighbouring user turns become one, so that roles alternate (B5)."""
-        last = self._units[-1] if self._units else None
+        units = self._view.units
+        last = units[-1] if units else None
         if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
-            self._units[-1] = UserTurn((*last.parts, *unit.parts), last.span)
+            units = (*units[:-1], replace(last, parts=(*last.parts, *unit.parts)))
         else:
-            self._units.append(unit)
+            units = (*units, unit)
+        self._view = replace(self._view, units=units)
+
+    def ask(self, question: UserTurn) -> None:
+        """Append the message that this run answers: whatever else is cut, it stays (F3)."""
+        self.add(question)
+        self._view = replace(self._view, question=len(self._view.units) - 1)
 
     def leave_out_images(self, instead: str) -> None:
         """Replace every picture by words, for the rest of the run (B4)."""
-        self._units = [_without_images(unit, instead) for unit in self._units]
+        units = tuple(_without_images(unit, instead) for unit in self._view.units)
+        opening = tuple(_without_images(unit, instead) for unit in self._view.opening)
+        self._view = replace(self._view, units=units, opening=opening)
 
     def leave_out_tools(self) -> None:
         """Offer no tools any more, for the rest of the run (D6)."""
-        self._tools = ()
+        self._view = replace(self._view, tools=())
 
-    async def request(self, model: HostModel, meter: Meter, *, conclude: bool = False) -> Request:
-        """The request for this model, within its budget. `conclude`: tools stay listed, but none may be called (D6).
+    async def request(self, model_id: str, *, visible: bool, conclude: bool = False) -> Request:
+        """The next request for a model, within its budget by the Host's count.
 
-        Raises CountFailed when it cannot be counted for this model, CountingUnavailable when for none.
+        `visible`: the person has seen text of this run. `conclude`: tools stay listed, but none may be called (D6).
+        Raises InputTooLarge, CountFailed (for this model), CountingUnavailable (for any).
         """
-        extra: dict[str, Json] = {"tool_choice": "none"} if conclude and self._tools else {}
-        request = Request(self._system, tuple(self._units), self._tools, extra)
-        await meter.measure(request, model=model.id, budget=self._budget_of(model.id))
-        return request
+        fitted = await self._context.fit(self._view, model=model_id, budget=self._budget(model_id), visible=visible)
+        self._view, self._tokens = fitted.view, fitted.tokens
+        return replace(fitted.request, extra={"tool_choice": "none"}) if conclude and self.has_tools else fitted.request
+
+    def tighten(self, failure: ModelFailed) -> bool:
+        """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
+        budget = self._budget(failure.model_id)
+        kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
+        if kind is Overflow.NONE or failure.model_id in self._tightened:
+            return False
+        if kind is Overflow.SAID:
+            self._context.learn(failure.model_id, self._tokens)
+        self._tightened[failure.model_id] = budget.tighter(self._tokens)
+        return True
+
+    def _budget(self, model_id: str) -> Budget:
+        return self._tightened.get(model_id) or self._budget_of(model_id)
+
+
+def _parts(unit: Unit) -> tuple[object, ...]:
+    return unit.parts if isinstance(unit, UserTurn) else ()
 
 
 def _without_images(unit: Unit, instead: str) -> Unit:
     if not isinstance(unit, UserTurn) or not any(isinstance(part, Image) for part in unit.parts):
         return unit
-    parts = tuple(Text(instead) if isinstance(part, Image) else part for part in unit.parts)
-    return replace(unit, parts=parts)
+    return replace(unit, parts=tuple(Text(instead) if isinstance(part, Image) else part for part in unit.parts))

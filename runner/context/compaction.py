@@ -45,13 +45,15 @@ LEAST_SUMMARY: Final = 40
 class View:
     """What is about to be sent. `system` comes without a summary; the context adds its own.
 
-    `question` is the index of this run's first user turn. `leaving`: so many of the oldest units leave the fetch limit.
+    `opening`: turns the owner wrote in the prompt; they are never folded. `question` is the index of this run's first
+    user turn. `leaving`: so many of the oldest units leave the fetch limit.
     `before`: units from the newest gap, older than the summary so far, to be folded with the next summary.
     """
 
     system: System
     units: tuple[Unit, ...]
     tools: tuple[ToolSpec, ...] = ()
+    opening: tuple[Unit, ...] = ()
     question: int | None = None
     leaving: int = 0
     before: tuple[Unit, ...] = ()
@@ -160,7 +162,7 @@ class Context:
     def request(self, view: View) -> Request:
         """The view as a request, the summary as the last block of its system message."""
         block = summary_block(self._summary) if self._summary else None
-        return Request(replace(view.system, summary=block), view.units, view.tools)
+        return Request(replace(view.system, summary=block), (*view.opening, *view.units), view.tools)
 
     async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
         """The next request, within the budget by the Host's count.
@@ -202,7 +204,7 @@ class Context:
     async def _shrink(self, view: View, room: int, budget: Budget, *, ask: bool) -> View:
         await self._ruler.measure((*view.before, *view.units))
         prices = Prices(self._ruler, self._scale)
-        fixed = Fixed(prices.system(view.system), prices.tools(view.tools))
+        fixed = Fixed(prices.system(view.system) + prices.units(view.opening), prices.tools(view.tools))
         limits = Limits(room, self._wishes.recent, self._wishes.summary)
         limit = limits.summary_room(fixed)
         made = plan(
@@ -269,7 +271,7 @@ class Context:
 
     def _largest(self, view: View) -> str:
         parts = {
-            "system prompt": self._ruler.system(view.system),
+            "system prompt": self._ruler.system(view.system) + sum(map(self._ruler.unit, view.opening)),
             "list of tools": self._ruler.tools(view.tools),
             "newest message": sum(map(self._ruler.unit, view.units)),
         }

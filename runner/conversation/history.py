@@ -70,7 +70,9 @@ class ToolMemoryForm(StrEnum):
     NONE = "none"
 
 
-def units_of(rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm) -> tuple[Unit, ...]:
+def units_of(
+    rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm = ToolMemoryForm.TURNS
+) -> tuple[Unit, ...]:
     """Rows, oldest first, as units: neighbours of one role are one turn, roles alternate, a user turn is first."""
     for row in rows:
         if row.record is not None:

@@ -61,13 +61,18 @@ class Lineup:
     """The models of one run. The one that answers stays; one that failed is not asked again."""
 
     def __init__(self, models: tuple[ModelRef, ...]) -> None:
-        self._models = models
+        self.models = models
         self._place = 0
         self._failures: list[ModelFailed] = []
 
     @property
     def current(self) -> ModelRef:
-        return self._models[self._place]
+        return self.models[self._place]
+
+    @property
+    def left(self) -> tuple[ModelRef, ...]:
+        """The answering model and the fallbacks behind it."""
+        return self.models[self._place :]
 
     @property
     def fallbacks_used(self) -> int:
@@ -76,6 +81,6 @@ class Lineup:
     def advance(self, failure: ModelFailed) -> None:
         """Go on to the next model. Raises AllModelsFailed when there is none."""
         self._failures.append(failure)
-        if self._place + 1 == len(self._models):
+        if self._place + 1 == len(self.models):
             raise AllModelsFailed(tuple(self._failures)) from failure
         self._place += 1

@@ -1,4 +1,18 @@
-"""LangBot's side of the Runner protocol, in this process: see `TestHost`."""
+"""LangBot's side of the Runner protocol, in this process.
+
+    async def test_a_tool_result_reaches_the_next_request() -> None:
+        weather = Tool("weather", fn=lambda city: {"sky": "clear"})
+        host = TestHost(MyRunner(), replies=[Reply(tool_calls=[ToolCall("weather", {"city": "Oslo"})]), "Clear."],
+                        tools=[weather])
+        host.fail("steering_pull", Fault.timeout())
+        run = await host.say("How is the weather?")
+        assert (run.status, run.answer) == ("completed", "Clear.")
+        assert run.requests[1].violations() == []
+        assert run.calls.but("run_get").depth <= 8
+
+A run's record says what each side saw: `results` (the Runner's), `cards` (the chat's), `requests` (the provider's),
+`calls` (the Host's). Everything the Host keeps is under `host.world`.
+"""
 
 from .box import Box
 from .delivery import Card

@@ -48,7 +48,7 @@ def build(world: World, incoming: Incoming, run_id: str) -> Json:
         "runtime": _runtime(world, run_id),
         "variables": variables,
         "config": copy.deepcopy(world.config),
-        "adapter": {"extra": {"params": dict(variables)} if pipeline else {}},
+        "adapter": {"extra": {"params": _parameters(variables)} if pipeline else {}},
         "metadata": {},
     }
 
@@ -103,8 +103,17 @@ def _variables(incoming: Incoming) -> Json:
     }
 
 
+def _parameters(variables: Json) -> Json:
+    """Pipeline variables that may leave the Host (query_entry_adapter.py:build_params): names of secrets may not."""
+    secret = ("secret", "token", "key", "password", "credential")
+    kept = {name: value for name, value in variables.items() if not any(word in name.lower() for word in secret)}
+    kept.pop("query_id", None)
+    return {**kept, "conversation_id": None}
+
+
 def _delivery(world: World, incoming: Incoming) -> Json:
     pipeline = world.mode == "pipeline"
+    capabilities = _capabilities() if pipeline else {**_capabilities(), "event_type": incoming.event_type}
     return {
         "automatic_reply": pipeline,
         "surface": "platform",
@@ -113,8 +122,12 @@ def _delivery(world: World, incoming: Incoming) -> Json:
         "supports_edit": False,
         "supports_reaction": False,
         "max_message_size": None,
-        "platform_capabilities": {"adapter": "TestAdapter", "supported_apis": ["send_message", "reply_message"]},
+        "platform_capabilities": capabilities,
     }
+
+
+def _capabilities() -> Json:
+    return {"adapter": "TestAdapter", "supported_apis": ["send_message", "reply_message"]}
 
 
 def _resources(world: World, incoming: Incoming) -> Json:
@@ -128,7 +141,7 @@ def _resources(world: World, incoming: Incoming) -> Json:
             "plugin_storage": "plugin" in storage,
             "workspace_storage": "workspace" in storage and world.workspace_storage,
         },
-        "platform_capabilities": {},
+        "platform_capabilities": {**_capabilities(), "authorized_tools": [], "unavailable_tools": []},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -92,6 +93,23 @@ class Fault:
     def cancel(cls, *, after: int = 0) -> Fault:
         """The run's `cancel_requested_at` is set as this call arrives; the answer is the right one."""
         return cls("cancel", after=after)
+
+
+class Hooks:
+    """What a test does at the moment the plugin makes a call."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, int, Callable[[], object]]] = []
+
+    def add(self, action: str, nth: int, do: Callable[[], object]) -> None:
+        self._waiting.append((action_name(action), nth, do))
+
+    def run(self, action: str) -> None:
+        due = [do for name, nth, do in self._waiting if name == action and nth == 1]
+        later = [(name, nth - (name == action), do) for name, nth, do in self._waiting]
+        self._waiting = [entry for entry in later if entry[1] > 0]
+        for do in due:
+            do()
 
 
 @dataclass

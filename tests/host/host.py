@@ -9,13 +9,14 @@ from types import TracebackType
 from typing import Any
 
 from langbot_plugin.api.definition.components.runner.runner import Runner
+from langbot_plugin.api.entities.builtin.platform.events import event_summary
 from langbot_plugin.api.entities.builtin.runner.manifest import RunnerManifest
 from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 
 from . import context
 from .box import Box
 from .delivery import Chat
-from .faults import Fault, FaultPlan, action_name
+from .faults import Fault, FaultPlan, Hooks, action_name
 from .host_handler import HostHandler
 from .incoming import Attachment, Incoming
 from .knowledge import Chunk, KnowledgeBase
@@ -48,13 +49,21 @@ class _Link:
     """A plugin and a Host joined for one event loop."""
 
     def __init__(
-        self, runner: Runner, manifest: RunnerManifest, world: World, faults: FaultPlan, *, threaded: bool
+        self,
+        runner: Runner,
+        manifest: RunnerManifest,
+        world: World,
+        faults: FaultPlan,
+        hooks: Hooks,
+        *,
+        threaded: bool,
     ) -> None:
         plugin_end, host_end, self.meter = connect()
         container = container_for(runner, component_spec(manifest))
         self.log = CallLog(self.meter)
         self.plugin: ObservedPluginHandler = plugin_side(plugin_end, container, runner)
         self.plugin.log, self.plugin.faults, self.plugin.world = self.log, faults, world
+        self.plugin.hooks = hooks
         self.host = HostHandler(host_end, world, self.log)
         self.plugin.threaded = self.host.threaded = threaded
         self.service: RunnerRuntimeService = runtime_service(container, self.host)
@@ -85,6 +94,7 @@ class TestHost:
 
     Runs reach the Runner through the SDK: real context models, `RunnerAPIProxy`, JSON, stream windows and size limits.
     Connections open at the first run and serve all runs of an event loop; `async with` or `aclose()` ends them early.
+    A Runner instance belongs to one host at a time.
 
     `models` default to one, `m1`, that echoes; `config["model"]` to the first of them with the others (rerank models
     apart) as fallbacks; `config["knowledge-bases"]` to all; `config["prompt"]` to one system row, which is also the
@@ -125,6 +135,7 @@ class TestHost:
         self.runner = runner or PassThroughRunner()  # type: ignore[no-untyped-call]
         self.manifest = manifest or full_manifest()
         self.faults = FaultPlan()
+        self.hooks = Hooks()
         models = list(models) or [Model("m1", replies=replies)]
         bases = _bases(knowledge)
         config = _with_defaults(config or {}, models, bases)
@@ -189,7 +200,11 @@ class TestHost:
     async def event(
         self, event_type: str, data: Json | None = None, *, text: str | None = None, **who: Any
     ) -> RunRecord:
-        """A platform event in agent mode, and the whole run it starts. `who`: sender, sender_name, conversation."""
+        """A platform event in agent mode, and the whole run it starts. `who`: sender, sender_name, conversation.
+
+        `text` defaults to what the SDK makes of the event: its summary field in `data`, or its type.
+        """
+        text = text if text is not None else event_summary({"type": event_type, **(data or {})})
         incoming = Incoming(text=text, event_type=event_type, data=data or {}, source="platform", **who)
         return await self._begin(incoming).wait()
 
@@ -219,6 +234,10 @@ class TestHost:
     def fail(self, action: str, fault: Fault, nth: int = 1, times: int | None = 1) -> None:
         """The `nth` call of `action` from now on fails so, and the `times` - 1 after it; None: all after it."""
         self.faults.add(action, fault, nth, times)
+
+    def when(self, action: str, do: Callable[[], object], nth: int = 1) -> None:
+        """Does something just before the `nth` call of `action` from now on goes out: steer, cancel, reset, look."""
+        self.hooks.add(action, nth, do)
 
     def answer_with(self, action: str, make: Callable[[Json], Awaitable[Json]]) -> None:
         """A test's own answer to every call of a unary action: `make` gets the request data, gives the reply data."""
@@ -273,7 +292,8 @@ class TestHost:
         run_id = str(uuid.uuid4())
         ctx = context.build(self.world, incoming, run_id)
         chat = Chat(streaming=self.world.streaming_adapter, seconds=self.world.chat_seconds)
-        record = RunRecord(run_id, incoming, ctx, chat, ReplyStreams(self.world.platform), number=len(self.runs) + 1)
+        streams = ReplyStreams(self.world.platform, native=self.world.streaming_adapter)
+        record = RunRecord(run_id, incoming, ctx, chat, streams, number=len(self.runs) + 1)
         self.world.runs.append(record)
         record.runner_closed.set()  # until it has begun
         record.task = asyncio.create_task(conduct(self.world, record, link.service))
@@ -281,7 +301,7 @@ class TestHost:
 
     def _open(self) -> _Link:
         if self._link is None or not self._link.usable:
-            self._link = _Link(self.runner, self.manifest, self.world, self.faults, threaded=self._threaded)
+            self._link = _Link(self.runner, self.manifest, self.world, self.faults, self.hooks, threaded=self._threaded)
         return self._link
 
     async def idle(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ class Incoming:
 
     @property
     def launcher(self) -> tuple[str, str]:
-        kind, _, name = (self.conversation or "person_").partition("_")
+        kind, _, name = (self.conversation or "").partition("_")
         return kind, name
 
     @property
@@ -104,27 +105,48 @@ class Incoming:
         return {"actor_type": "user", "actor_id": self.sender, "actor_name": self.name, "metadata": {}}
 
     @property
+    def platform(self) -> bool:
+        """Whether it comes straight from the platform, past any pipeline (platform/botmgr.py)."""
+        return self.source == "platform"
+
+    @property
     def subject(self) -> Json:
         kind, launcher_id = self.launcher
-        data = {"launcher_type": kind, "launcher_id": launcher_id, "sender_id": self.sender, "bot_uuid": BOT}
-        return {"subject_type": "message", "subject_id": str(self.number), "data": data}
+        if not self.platform:
+            data = {"launcher_type": kind, "launcher_id": launcher_id, "sender_id": self.sender, "bot_uuid": BOT}
+            return {"subject_type": "message", "subject_id": str(self.number), "data": data}
+        if kind == "group":
+            return {"subject_type": "group", "subject_id": launcher_id, "data": {"group_name": f"Group {launcher_id}"}}
+        if self.event_type.startswith("message."):
+            return {"subject_type": "message", "subject_id": str(self.number), "data": {}}
+        return {"subject_type": "event", "subject_id": self.event_type, "data": {}}
 
     @property
     def event(self) -> Json:
+        legacy = "GroupMessage" if self.launcher[0] == "group" else "FriendMessage"
+        own: Json = {"type": self.event_type, "timestamp": self.time}
+        if not self.platform:
+            own = {"instance_uuid": "instance-1", "workspace_uuid": WORKSPACE, "placement_generation": 1}
+            own |= {"type": legacy, "time": float(self.time)}
         return {
             "event_id": self.event_id,
             "event_type": self.event_type,
             "event_time": self.time,
             "source": self.source,
-            "source_event_type": "GroupMessage" if self.launcher[0] == "group" else "FriendMessage",
-            "raw_ref": None,
-            "data": {"workspace_uuid": WORKSPACE, "placement_generation": 1, **self.data},
+            "source_event_type": self.event_type if self.platform else legacy,
+            "raw_ref": {"ref_id": str(self.number), "storage_key": None} if self.platform else None,
+            "data": {**own, **_compact(self.data)},
         }
 
     @property
     def reply_target(self) -> Json:
         kind, launcher_id = self.launcher
-        return {"target_type": kind, "target_id": launcher_id, "message_id": str(self.number)}
+        target: Json = {"target_type": kind or None, "target_id": launcher_id or None, "message_id": str(self.number)}
+        if self.platform and launcher_id:
+            target["chat_id"] = launcher_id
+            if kind == "group":
+                target["group_id"] = launcher_id
+        return target
 
     def steering_item(self, run_id: str, runner_id: str) -> Json:
         """As the Host queues it (orchestrator.py:_build_steering_item): images whatever the model can see."""
@@ -160,3 +182,14 @@ class Incoming:
             "created_at": self.time,
             "metadata": {"input_event": event["data"]},
         }
+
+
+def _compact(data: Json) -> Json:
+    """Event data as the Host hands it on: strings and JSON over 512 bytes are left out
+    (botmgr.py:_compact_event_data)."""
+    kept = {}
+    for key, value in data.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if len(text.encode("utf-8")) <= 512 and not key.startswith("_"):
+            kept[key] = value
+    return kept

@@ -23,7 +23,7 @@ from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 from langbot_plugin.runtime.security import PLUGIN_FILE_STORAGE_DIR_ENV
 
 from .codec import InlineCodec
-from .faults import Fault, FaultPlan
+from .faults import Fault, FaultPlan, Hooks
 from .records import Call, CallLog
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ class ObservedPluginHandler(InlineCodec, PluginRuntimeHandler):
 
     log: CallLog
     faults: FaultPlan
+    hooks: Hooks
     world: World
 
     async def call_action(
@@ -179,6 +180,7 @@ class ObservedPluginHandler(InlineCodec, PluginRuntimeHandler):
             self.log.end(call, seq, error)
 
     def _begin(self, action: ActionType, data: dict[str, Any], timeout: float | None) -> tuple[Call, int, float | None]:
+        self.hooks.run(action.value)
         fault = self.faults.take(action.value)
         # The SDK takes the next number before its first await, so that this one is ours.
         seq = self.seq_id_index + 1

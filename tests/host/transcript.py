@@ -158,12 +158,12 @@ def hollow(part: Any) -> Any:
         return part
     part = dict(part)
     url = part.get("image_url")
-    inline_url = isinstance(url, dict) and str(url.get("url") or "").startswith("data:")
     for key in ("image_base64", "file_base64"):
         if part.get(key):
             part[key] = None
             part["content_redacted"] = True
-    if inline_url:
-        part["image_url"] = None
+    if isinstance(url, dict) and str(url.get("url") or "").startswith("data:"):
+        # Not None: a part like this no longer validates as a ContentElement.
+        part["image_url"] = {**url, "url": None}
         part["content_redacted"] = True
     return part

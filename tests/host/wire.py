@@ -53,7 +53,7 @@ class Pipe(Connection):
         peer = self._peer
         if self._closed or peer is None or peer._closed:
             raise ConnectionClosedError("Connection closed")
-        size = len(message.encode("utf-8"))
+        size = len(message) if message.isascii() else len(message.encode("utf-8"))
         if size > MAX_MESSAGE_BYTES:
             raise ValueError(f"Runtime message exceeds {MAX_MESSAGE_BYTES} byte limit")
         if self._plugin_side:

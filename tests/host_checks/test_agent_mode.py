@@ -29,6 +29,7 @@ async def test_an_event_grants_its_own_tools_and_allowed_platform_tools() -> Non
     names = [tool["tool_name"] for tool in run.ctx["resources"]["tools"]]
     assert names == ["platform_kick_member", "event_reply", "event_get_actor", "event_respond_friend_request"]
     assert run.ctx["event"]["data"]["request_id"] == "7"
+    assert run.ctx["input"]["text"] == "friend.request_received"
     assert run.ctx["context"]["available_apis"]["history_page"] is False
 
 

@@ -142,3 +142,14 @@ async def test_the_work_of_a_timed_out_hop_goes_on_in_the_host() -> None:
 def test_a_misspelt_action_is_refused() -> None:
     with pytest.raises(ValueError, match="not an action"):
         TestHost().fail("history_pages", Fault.error())
+
+
+async def test_a_hook_runs_just_before_the_nth_call_goes_out() -> None:
+    async def ask(api: RunnerAPIProxy, _ctx: RunnerContext) -> list[bool]:
+        return [(await api.run_get()).cancel_requested_at is not None for _ in range(3)]
+
+    probe = Probe(ask)
+    host = TestHost(probe)
+    host.when("run_get", host.cancel, nth=2)
+    await host.say("hi")
+    assert probe.seen == [[False, True, True]]

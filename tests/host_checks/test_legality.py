@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.host import Rule, violations
 from tests.host.legality import RULES
@@ -113,3 +115,34 @@ def test_private_prefixes_are_given_by_the_caller() -> None:
 def test_every_rule_has_an_example() -> None:
     shown = {rule for rule, _ in ILLEGAL} | {"tools_missing", "tools_unique"}
     assert shown == set(RULES)
+
+
+@st.composite
+def legal_requests(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Chats of user turns, answers and batches of calls, each answered in any order."""
+    messages: list[dict[str, Any]] = [SYSTEM] if draw(st.booleans()) else []
+    for turn in range(draw(st.integers(1, 4))):
+        messages.append(user(f"question {turn}"))
+        for step in range(draw(st.integers(0, 3))):
+            ids = [f"t{turn}s{step}c{number}" for number in range(draw(st.integers(1, 3)))]
+            messages.append(asked(*ids))
+            messages += [result(key) for key in draw(st.permutations(ids))]
+        messages.append(said(f"answer {turn}"))
+    return [*messages, user("last")]
+
+
+@given(legal_requests())
+def test_whatever_is_built_by_the_rules_is_legal(messages: list[dict[str, Any]]) -> None:
+    assert violations(messages, [{"name": "find"}]) == []
+
+
+@given(legal_requests(), st.data())
+def test_a_lost_message_is_always_noticed(messages: list[dict[str, Any]], data: st.DataObject) -> None:
+    """Any but the system's and the newest user's: a pair or the change of speakers breaks."""
+    first = 1 if messages[0] is SYSTEM else 0
+    lost = data.draw(st.integers(first, len(messages) - 2))
+    before, after = messages[lost - 1]["role"] if lost > first else None, messages[lost + 1]["role"]
+    # A user's or assistant's turn between two others that fit together leaves no trace.
+    seamless = messages[lost]["role"] != "tool" and not messages[lost].get("tool_calls") and before == "tool"
+    found = violations(messages[:lost] + messages[lost + 1 :], [{"name": "find"}])
+    assert found or (seamless and after == "user")

@@ -1,0 +1,117 @@
+"""What a format's reader hands back, and what a format is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from runner.events import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What looks like a call in a text, before anybody asked whether such a tool is on offer.
+
+    `arguments` None means that none were written. `typed` False: the values are texts, and the tool's schema says
+    what they are (XML formats). `cut`: the text ends inside a string or value. `mended`: something was repaired.
+    """
+
+    name: str
+    arguments: Json = None
+    raw: str = ""
+    id: str | None = None
+    typed: bool = True
+    mended: bool = False
+    cut: bool = False
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Call markup that ends at `end` (index into the text). No candidates: markup that holds nothing."""
+
+    end: int
+    candidates: tuple[Candidate, ...] = ()
+
+
+class Undecided(Enum):
+    DECLINED = "this is not the format"
+    UNFINISHED = "more text may decide"
+
+
+Outcome = Block | Undecided
+DECLINED = Undecided.DECLINED
+UNFINISHED = Undecided.UNFINISHED
+
+BlockReader = Callable[[str, int, bool], Outcome]
+"""(text, index of the opener, whether the text is complete) → a block, or why there is none (yet).
+
+Never UNFINISHED for a complete text. Takes time linear in what it reads, and declines within a bounded look-ahead.
+"""
+
+
+class Names(Protocol):
+    """The names on offer, as a format without markers needs them."""
+
+    def knows(self, written: str) -> bool:
+        """Whether a tool is meant."""
+
+    def may_grow(self, written: str) -> bool:
+        """Whether more characters could make it a tool's name."""
+
+
+PlainReader = Callable[[str, int, bool, Names], Outcome]
+"""(text, index of a line's first character, whether the text is complete, names) → like `BlockReader`.
+
+Declines as soon as the text cannot be a call to a tool on offer: text is held back no longer than that.
+"""
+
+
+def _declines(text: str, at: int, complete: bool) -> Outcome:
+    return DECLINED
+
+
+def _no_writer(name: str, arguments: Mapping[str, Json]) -> str:
+    raise ValueError(f"no call can be written in this format: {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way to write calls as text.
+
+    `opens`: literals, each of which may begin a block anywhere in a reply. `closes`: literals that end one; a stray one
+    is dropped. `stops`: what a server should stop at when this format is asked for. `inner`: literals that stand
+    right behind the tool's name inside a block; a block whose opener is missing is recognised by them. `aliases`:
+    other names of the format. `plain`: the reader of a format without markers, tried where a line begins.
+    """
+
+    id: str
+    read: BlockReader = _declines
+    write: Callable[[str, Mapping[str, Json]], str] = _no_writer
+    opens: tuple[str, ...] = ()
+    closes: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    plain: PlainReader | None = None
+
+
+def skip_space(text: str, at: int) -> int:
+    """Index of the first character from `at` that is no white space."""
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def could_begin(text: str, at: int, literals: tuple[str, ...]) -> bool:
+    """Whether the text ends, from `at`, inside one of the literals (an empty rest counts)."""
+    rest = text[at : at + 48]
+    return any(len(rest) < len(literal) and literal.startswith(rest) for literal in literals)
+
+
+def literal_at(text: str, at: int, literals: tuple[str, ...]) -> str | None:
+    """The longest of the literals that stands at `at`."""
+    found = [literal for literal in literals if text.startswith(literal, at)]
+    return max(found, key=len) if found else None

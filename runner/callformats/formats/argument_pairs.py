@@ -1,0 +1,180 @@
+"""A name, then keys and values in turn: GLM 4.x, LongCat, Ling, Spark, Poolside, Hunyuan 3."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from runner.callformats.block import (
+    DECLINED,
+    UNFINISHED,
+    Block,
+    BlockReader,
+    Candidate,
+    Format,
+    Outcome,
+    could_begin,
+    literal_at,
+    skip_space,
+)
+from runner.callformats.formats.tagged_json import Wrapper, read_wrapped
+from runner.callformats.shapes import dumps
+from runner.events import Json
+
+_NAME = re.compile(r"[^\s<>{}\[\]()\"'`=,;]{1,128}")
+_ASSIGNMENT = re.compile(r"[ \t]{1,8}([A-Za-z_][\w-]{0,64})=(\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'|[^\s<]{1,2000})")
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Spelling of one member. All values are texts; the tool's schema types them."""
+
+    opens: tuple[str, ...]
+    close: str
+    key: str
+    key_close: str
+    value: str
+    value_close: str
+
+
+def _read(text: str, at: int, complete: bool, pairs: Pairs) -> Outcome:
+    opener = literal_at(text, at, pairs.opens)
+    if opener is None:
+        return DECLINED
+    start = skip_space(text, at + len(opener))
+    name = _NAME.match(text, start)
+    if start >= len(text) or (name is not None and name.end() >= len(text)):
+        return DECLINED if complete else UNFINISHED
+    if name is None:
+        return DECLINED
+    after = skip_space(text, name.end())
+    if not complete and (after >= len(text) or could_begin(text, after, (pairs.key, pairs.close))):
+        return UNFINISHED
+    if literal_at(text, after, (pairs.key, pairs.close)) is None:
+        return _assignments(text, name, complete, pairs)
+    candidate = Candidate(name[0], {}, typed=False)
+    return _pairs(text, start, after, complete, pairs, candidate)
+
+
+def _assignments(text: str, name: re.Match[str], complete: bool, pairs: Pairs) -> Outcome:
+    """`name a=1 b=2`, all on one line and up to the closer."""
+    values: dict[str, Json] = {}
+    at = name.end()
+    while (one := _ASSIGNMENT.match(text, at)) is not None:
+        values[one[1]] = one[2].strip("\"'")
+        at = one.end()
+    end = skip_space(text, at)
+    if not values and not (not complete and end >= len(text)):
+        return DECLINED
+    if text.startswith(pairs.close, end):
+        raw = text[name.start() : at]
+        return Block(end + len(pairs.close), (Candidate(name[0], values, raw, typed=False, mended=True),))
+    growing = end >= len(text) or could_begin(text, end, (pairs.close,)) or "\n" not in text[at:]
+    return UNFINISHED if growing and not complete else DECLINED
+
+
+def _pairs(text: str, start: int, at: int, complete: bool, pairs: Pairs, candidate: Candidate) -> Outcome:
+    values: dict[str, Json] = {}
+    mended = False
+    while True:
+        at = skip_space(text, at)
+        if text.startswith(pairs.close, at):
+            end = at + len(pairs.close)
+            return Block(end, (replace(candidate, arguments=values, raw=text[start:at], mended=mended),))
+        if at >= len(text) or not text.startswith(pairs.key, at):
+            if not complete and (at >= len(text) or could_begin(text, at, (pairs.key, pairs.close))):
+                return UNFINISHED
+            return Block(at, (replace(candidate, arguments=values, raw=text[start:at], mended=True),))
+        one = _pair(text, at, pairs)
+        if one is None:
+            if not complete:
+                return UNFINISHED
+            return Block(len(text), (replace(candidate, arguments=values, raw=text[start:], cut=True),))
+        key, value, at, clean = one
+        mended = mended or not clean or key in values
+        values[key] = value
+
+
+def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None:
+    """Key, value, end, and whether both closers were there; None when the text ends before."""
+    key_end = text.find(pairs.key_close, at)
+    if key_end < 0:
+        return None
+    key = text[at + len(pairs.key) : key_end].strip()
+    start = skip_space(text, key_end + len(pairs.key_close))
+    clean = text.startswith(pairs.value, start)
+    start += len(pairs.value) if clean else 0
+    ends = re.compile("|".join(map(re.escape, (pairs.value_close, pairs.key, pairs.close)))).search(text, start)
+    if ends is None:
+        return None
+    end, marker = ends.start(), ends[0]
+    if marker != pairs.value_close and _value_goes_on(text, end, marker, pairs):
+        closed = text.find(pairs.value_close, end)
+        return key, text[start:closed], closed + len(pairs.value_close), clean
+    if marker == pairs.value_close:
+        return key, text[start:end], end + len(marker), clean
+    return key, text[start:end], end, False
+
+
+def _value_goes_on(text: str, end: int, marker: str, pairs: Pairs) -> bool:
+    """A marker that stands inside a value: the value's own closer comes before the next pair opens."""
+    closed = text.find(pairs.value_close, end)
+    if closed < 0:
+        return False
+    return text.find(pairs.value, end, closed) < 0 and text.find(pairs.key_close, end, closed) < 0
+
+
+def _reader(pairs: Pairs, wrapper: Wrapper | None) -> BlockReader:
+    def read(text: str, at: int, complete: bool) -> Outcome:
+        outcome = _read(text, at, complete, pairs)
+        if outcome is DECLINED and wrapper is not None:
+            return read_wrapped(text, at, complete, wrapper)
+        return outcome
+
+    return read
+
+
+def _written(pairs: Pairs, name: str, arguments: Mapping[str, Json]) -> str:
+    lines = [f"{pairs.opens[0]}{name}"]
+    for key, value in arguments.items():
+        text = value if isinstance(value, str) else dumps(value)
+        lines.append(f"{pairs.key}{key}{pairs.key_close}")
+        lines.append(f"{pairs.value}{text}{pairs.value_close}")
+    return "\n".join([*lines, pairs.close])
+
+
+def _format(format_id: str, pairs: Pairs, aliases: tuple[str, ...], wrapper: Wrapper | None = None) -> Format:
+    return Format(
+        id=format_id,
+        read=_reader(pairs, wrapper),
+        write=lambda name, arguments: _written(pairs, name, arguments),
+        opens=pairs.opens,
+        closes=(pairs.close,),
+        stops=(pairs.close,),
+        inner=(pairs.key,),
+        aliases=aliases,
+    )
+
+
+_LONGCAT = "<longcat_tool_call>"
+
+FORMATS = (
+    _format(
+        "glm45",
+        Pairs(("<tool_call>",), "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
+        ("glm4", "glm", "ling3", "spark", "poolside_v1_tool_parser", "hy_v3"),
+    ),
+    _format(
+        "longcat",
+        Pairs(
+            (_LONGCAT,),
+            "</longcat_tool_call>",
+            "<longcat_arg_key>",
+            "</longcat_arg_key>",
+            "<longcat_arg_value>",
+            "</longcat_arg_value>",
+        ),
+        (),
+    ),
+)

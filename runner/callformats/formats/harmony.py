@@ -1,0 +1,63 @@
+"""gpt-oss harmony and Atem: a message with a recipient is a call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
+from runner.callformats.loose_json import State, parse
+from runner.callformats.shapes import dumps
+from runner.events import Json
+
+_HEAD = re.compile(
+    r"(?:<\|start\|>)?(?:assistant)?[ ]{0,2}(?:to=(?P<first>[\w.-]{1,128})[ ]{0,2})?"
+    r"<\|channel\|>[ ]{0,2}(?P<channel>analysis|commentary|final)"
+    r"[ ]{0,2}(?:to=(?P<second>[\w.-]{1,128}))?[^<\n]{0,80}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>"
+)
+_HEAD_CHARACTERS = 400
+_END = re.compile(r"<\|(?:call|end|return|start)\|>")
+_NOT_TOOLS = ("assistant", "user", "self")
+
+
+def _read(text: str, at: int, complete: bool) -> Outcome:
+    head = _HEAD.match(text, at)
+    if head is None:
+        growing = len(text) - at < _HEAD_CHARACTERS and "<|message|>" not in text[at:] and "\n" not in text[at:]
+        return UNFINISHED if growing and not complete else DECLINED
+    recipient = head["first"] or head["second"]
+    if recipient is None or recipient in _NOT_TOOLS:
+        return DECLINED
+    end = _END.search(text, head.end())
+    if end is None and not complete:
+        return UNFINISHED
+    stop = end.start() if end else len(text)
+    body = text[head.end() : stop]
+    parsed = parse(body if end is None else body + "\n")
+    candidate = Candidate(
+        recipient.removeprefix("functions."),
+        parsed.value,
+        body,
+        mended=parsed.mended,
+        cut=parsed.state is State.CUT,
+        broken=parsed.state is State.BROKEN and bool(body.strip()),
+    )
+    closes = end is not None and end[0] != "<|start|>"
+    return Block(end.end() if end and closes else stop, (candidate,))
+
+
+def _write(name: str, arguments: Mapping[str, Json]) -> str:
+    return f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{dumps(arguments)}<|call|>"
+
+
+FORMATS = (
+    Format(
+        "harmony",
+        _read,
+        _write,
+        ("<|channel|>", "<|start|>assistant"),
+        ("<|call|>", "<|end|>", "<|return|>"),
+        ("<|call|>", "<|return|>"),
+        aliases=("gpt-oss",),
+    ),
+)

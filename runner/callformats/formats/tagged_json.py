@@ -1,0 +1,181 @@
+"""JSON between markers: Hermes and Qwen, Granite, Jamba, Hunyuan, Cohere, InternLM2, Phi-4, Llama and their kin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from runner.callformats.block import (
+    DECLINED,
+    UNFINISHED,
+    Block,
+    BlockReader,
+    Candidate,
+    Format,
+    Outcome,
+    could_begin,
+    literal_at,
+    skip_space,
+)
+from runner.callformats.loose_json import State, parse
+from runner.callformats.shapes import candidates, dumps, merge_halves
+from runner.events import Json
+
+_LEAD_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """`opens` → JSON value(s) → `closes`. `lead`: what may stand between the opener and the value."""
+
+    opens: tuple[str, ...]
+    closes: tuple[str, ...] = ()
+    lead: str = r"\s*"
+    shape: Literal["object", "list", "named"] = "object"
+    name_key: str = "name"
+    arguments_key: str = "arguments"
+    last_character_opens: bool = False
+    """The opener's last character is the first of the value (`functools[`)."""
+
+
+def read_wrapped(text: str, at: int, complete: bool, wrapper: Wrapper) -> Outcome:
+    """One block of a wrapper: any number of values up to the closer, or up to what is no JSON."""
+    opener = literal_at(text, at, wrapper.opens)
+    if opener is None:
+        return DECLINED
+    start = at + len(opener) - wrapper.last_character_opens
+    lead = re.compile(wrapper.lead).match(text, start)
+    start = skip_space(text, lead.end() if lead else start)
+    again = literal_at(text, start, wrapper.opens)
+    if again is not None and not wrapper.last_character_opens:
+        start = skip_space(text, start + len(again))
+    if start >= len(text) or could_begin(text, start, wrapper.opens):
+        nothing = Block(len(text), (Candidate("", raw=text[at:], cut=True, broken=True),))
+        return (nothing if start >= len(text) else DECLINED) if complete else UNFINISHED
+    if text[start] not in "{[":
+        return DECLINED
+    return _values(text, start, complete, wrapper)
+
+
+def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
+    found: list[Candidate] = []
+    at = start
+    while True:
+        parsed = parse(text, at)
+        if parsed.state in (State.OPEN, State.CUT):
+            if not complete:
+                return UNFINISHED
+            found += candidates(parsed, text[at:]) or [Candidate("", raw=text[at:], cut=True)]
+            return Block(len(text), merge_halves(tuple(found)))
+        if parsed.state is State.BROKEN:
+            return _unreadable(text, at, complete, wrapper, found)
+        end, stray = _past_stray_closers(text, parsed.end)
+        found += [_marked(one, stray) for one in candidates(parsed, text[at:end])]
+        at = skip_space(text, end)
+        closer = literal_at(text, at, wrapper.closes)
+        if closer is not None:
+            return Block(at + len(closer), merge_halves(tuple(found)))
+        if not complete and (at >= len(text) or could_begin(text, at, wrapper.closes)):
+            return UNFINISHED
+        if at < len(text) and text[at] in ",;" and text[skip_space(text, at + 1) :][:1] in ("{", "["):
+            at = skip_space(text, at + 1)
+        if at >= len(text) or text[at] not in "{[":
+            return Block(end, merge_halves(tuple(found)))
+
+
+def _marked(one: Candidate, stray: bool) -> Candidate:
+    return Candidate(one.name, one.arguments, one.raw, one.id, one.typed, one.mended or stray, one.cut, one.broken)
+
+
+def _past_stray_closers(text: str, end: int) -> tuple[int, bool]:
+    """Behind a value: closers too many, as in {"name": …}}}."""
+    at = end
+    while at < len(text) and text[at] in "}]":
+        at += 1
+    return at, at > end
+
+
+def _unreadable(text: str, at: int, complete: bool, wrapper: Wrapper, found: list[Candidate]) -> Outcome:
+    """Markup up to its closer, or all the rest: it is no text for the user, and no call."""
+    ends = [(end, closer) for closer in wrapper.closes if (end := text.find(closer, at)) >= 0]
+    if ends:
+        end, closer = min(ends)
+        return Block(end + len(closer), (*found, Candidate("", raw=text[at:end], broken=True)))
+    if not complete:
+        return UNFINISHED
+    return Block(len(text), (*found, Candidate("", raw=text[at:], broken=True)))
+
+
+def _reader(wrapper: Wrapper) -> BlockReader:
+    return lambda text, at, complete: read_wrapped(text, at, complete, wrapper)
+
+
+def written(wrapper: Wrapper, name: str, arguments: Mapping[str, Json]) -> str:
+    """One call as text of this wrapper."""
+    call: dict[str, Json] = {wrapper.name_key: name, wrapper.arguments_key: dict(arguments)}
+    if wrapper.shape == "named":
+        call = {name: dict(arguments)}
+    body = dumps(call) if wrapper.shape == "object" else dumps([call])
+    opener = wrapper.opens[0]
+    if wrapper.last_character_opens:
+        return opener + body[1:]
+    gap = "\n" if wrapper.opens[0].startswith("<tool_call") else ""
+    return f"{opener}{gap}{body}{gap}{wrapper.closes[0] if wrapper.closes else ''}"
+
+
+def _format(
+    format_id: str, wrapper: Wrapper, aliases: tuple[str, ...] = (), stops: tuple[str, ...] | None = None
+) -> Format:
+    return Format(
+        id=format_id,
+        read=_reader(wrapper),
+        write=lambda name, arguments: written(wrapper, name, arguments),
+        opens=wrapper.opens,
+        closes=wrapper.closes,
+        stops=wrapper.closes[:1] if stops is None else stops,
+        aliases=aliases,
+    )
+
+
+FORMATS = (
+    _format(
+        "hermes",
+        Wrapper(("<tool_call>",), ("</tool_call>", "</tool_calls>"), lead=r"\s*(?:```(?:json)?)?"),
+        ("tags", "json-tags", "qwen", "qwen2", "ernie45", "parser_engine", "bielik"),
+    ),
+    _format("granite", Wrapper(("<|tool_call|>",), ("<|/tool_call|>",), shape="list"), stops=("<|end_of_text|>",)),
+    _format("granite-20b", Wrapper(("<function_call>",), ("</function_call>",))),
+    _format("nemotron-json", Wrapper(("<TOOLCALL>",), ("</TOOLCALL>",), shape="list"), ("nemotron",)),
+    _format("jamba", Wrapper(("<tool_calls>",), ("</tool_calls>",), shape="list"), ("hunyuan", "apriel")),
+    _format("gigachat3", Wrapper(("<|function_call|>",), ("</s>",)), ("gigachat",)),
+    _format(
+        "gigachat3-turns",
+        Wrapper(("<|message_sep|>\n\nfunction call<|role_sep|>\n", "function call<|role_sep|>"), ("</s>",)),
+    ),
+    _format(
+        "internlm2",
+        Wrapper(("<|action_start|><|plugin|>", "<|action_start|>"), ("<|action_end|>",), arguments_key="parameters"),
+        ("internlm",),
+    ),
+    _format(
+        "phi4", Wrapper(("functools[",), last_character_opens=True, shape="list"), ("phi-4", "firefunction"), ("<|end|>",)
+    ),
+    _format("apertus", Wrapper(("<|tools_prefix|>",), ("<|tools_suffix|>",), shape="named")),
+    _format(
+        "command-r7b",
+        Wrapper(
+            ("<|START_ACTION|>",), ("<|END_ACTION|>",), shape="list", name_key="tool_name", arguments_key="parameters"
+        ),
+        ("command", "cohere"),
+    ),
+    _format("longcat-json", Wrapper(("<longcat_tool_call>",), ("</longcat_tool_call>",))),
+    _format("lm-studio", Wrapper(("[TOOL_REQUEST]",), ("[END_TOOL_REQUEST]",))),
+    _format(
+        "llama3-python-tag",
+        Wrapper(("<|python_tag|>",), ("<|eom_id|>", "<|eot_id|>"), arguments_key="parameters"),
+        stops=("<|eom_id|>", "<|eot_id|>"),
+    ),
+    _format("tool-code-json", Wrapper(("<tool_code>",), ("</tool_code>",))),
+)

@@ -1,0 +1,358 @@
+"""Reads values as weak models write them: JSON, Python literals, and both with slips.
+
+One pass, no backtracking beyond a bounded look-ahead. What a slip was is reported, never hidden: `mended` for
+anything but clean JSON or Python, `OPEN` when closers are missing though every string is closed, `CUT` when the text
+ends inside a string or another value (S1: such a value is never completed).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from runner.events import Json
+
+_SPACE = re.compile(r"(?:\s|/\*[^*]{0,400}\*/|//[^\n]{0,400}(?=\n))*+")
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)?(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_WORD = re.compile(r"[A-Za-z_][\w.$-]*")
+_LOOSE_KEY = re.compile(r"[\"']?([A-Za-z_][\w.$-]{0,80})(?:[\"']\s{0,20}[:=]|\s{0,20}[:=]|[\"']?>)")
+_BARE_KEY = re.compile(r"([A-Za-z_][\w.$-]{0,80})\s{0,20}:")
+_WORDS: dict[str, Json] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "none": None,
+    "True": True,
+    "False": False,
+    "None": None,
+    "undefined": None,
+}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
+_DEPTH = 60
+_CLOSE = {"{": "}", "[": "]", "(": ")"}
+
+
+class State(Enum):
+    WHOLE = "whole"
+    OPEN = "closers are missing"
+    CUT = "ends inside a value"
+    BROKEN = "no value"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """`end` is the index behind what was read. `value` holds what was understood up to there."""
+
+    value: Json
+    end: int
+    state: State
+    mended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A pair of string delimiters. `escapes`: whether a backslash means something between them."""
+
+    opening: str
+    closing: str
+    escapes: bool
+
+
+PLAIN_QUOTES = (Quote('"', '"', True), Quote("'", "'", True))
+
+
+class _Broken(Exception):
+    pass
+
+
+class _Cut(Exception):
+    pass
+
+
+class LooseReader:
+    """Reads one value after another from a text. Not for reuse after `_Broken`; see `parse`."""
+
+    def __init__(self, text: str, at: int, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> None:
+        self.text = text
+        self.at = at
+        self.mended = False
+        self.open = False
+        self._quotes = quotes
+        self._depth = 0
+        self._owed: list[str] = []
+
+    def space(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        assert match is not None
+        if "/" in match[0]:
+            self.mended = True
+        self.at = match.end()
+
+    @property
+    def ended(self) -> bool:
+        return self.at >= len(self.text)
+
+    def value(self) -> Json:
+        """The value at the cursor. Raises `_Cut` at the end of the text and `_Broken` where no value stands."""
+        self.space()
+        if self.ended:
+            raise _Cut
+        quote = self.quote_here()
+        if quote is not None:
+            return self.string(quote)
+        char = self.text[self.at]
+        if char == "{":
+            return self._nested(self._object)
+        if char in "[(":
+            return self._nested(self._array)
+        return self._scalar()
+
+    def quote_here(self) -> Quote | None:
+        for quote in self._quotes:
+            if self.text.startswith(quote.opening, self.at):
+                return quote
+        return None
+
+    def string(self, quote: Quote) -> str:
+        at = self.at + len(quote.opening)
+        if not quote.escapes:
+            end = self.text.find(quote.closing, at)
+            if end < 0:
+                self.at = len(self.text)
+                raise _Cut
+            self.at = end + len(quote.closing)
+            return self.text[at:end]
+        pieces: list[str] = []
+        text, closing = self.text, quote.closing
+        plain = re.compile(r"[^\\" + closing + "]+")
+        while at < len(text):
+            run = plain.match(text, at)
+            if run is not None:
+                pieces.append(run[0])
+                at = run.end()
+            elif text[at] == closing:
+                self.at = at + 1
+                return _without_lone_surrogates("".join(pieces))
+            else:
+                piece, at = self._escape(at)
+                pieces.append(piece)
+        self.at = len(text)
+        raise _Cut
+
+    def _escape(self, at: int) -> tuple[str, int]:
+        text = self.text
+        if at + 1 >= len(text):
+            self.at = len(text)
+            raise _Cut
+        char = text[at + 1]
+        if char in _ESCAPES:
+            return _ESCAPES[char], at + 2
+        if char in "ux":
+            width = 4 if char == "u" else 2
+            digits = text[at + 2 : at + 2 + width]
+            if len(digits) == width and re.fullmatch(r"[0-9a-fA-F]+", digits):
+                return chr(int(digits, 16)), at + 2 + width
+        self.mended = True
+        return "\\" + char, at + 2
+
+    def _nested(self, read: Callable[[], Json]) -> Json:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise _Broken
+        try:
+            return read()
+        finally:
+            self._depth -= 1
+
+    def _scalar(self) -> Json:
+        word = _WORD.match(self.text, self.at)
+        if word is not None:
+            if word.end() >= len(self.text):
+                self.at = word.end()
+                raise _Cut
+            if word[0] not in _WORDS:
+                raise _Broken
+            self.at = word.end()
+            return _WORDS[word[0]]
+        number = _NUMBER.match(self.text, self.at)
+        if number is None or not re.search(r"\d", number[0]):
+            raise _Broken
+        if number.end() >= len(self.text):
+            self.at = number.end()
+            raise _Cut
+        self.at = number.end()
+        return _number(number[0])
+
+    def _object(self) -> Json:
+        self.at += 1
+        doubled = self.text.startswith("{", self.at)
+        if doubled:
+            # A template language's escape, copied: {{"name": …}}
+            self.mended = True
+            self.at += 1
+        members: dict[str, Json] = {}
+        items: list[Json] = []
+        try:
+            self._members(members, items)
+        except _Cut as cut:
+            raise _CutInside(members) from cut
+        if doubled and self.text.startswith("}", self.at):
+            self.at += 1
+        if items and not members:
+            return items
+        return members
+
+    def _members(self, members: dict[str, Json], items: list[Json]) -> None:
+        parted = True
+        while True:
+            self.space()
+            if self.ended:
+                self.open = True
+                return
+            char = self.text[self.at]
+            if char == "}":
+                self.at += 1
+                return
+            if char == ",":
+                self.at += 1
+                parted = True
+                continue
+            if char == ">":
+                # "name">, a tag's end in place of a comma
+                self.mended = parted = True
+                self.at += 1
+                continue
+            if char == "]":
+                raise _Broken
+            self.mended = self.mended or not parted
+            parted = False
+            if char == "{" and members and "arguments" not in members:
+                self.mended = True
+                members["arguments"] = self.value()
+                continue
+            self._member(members, items)
+
+    def _member(self, members: dict[str, Json], items: list[Json]) -> None:
+        key = self._key(items)
+        if key is None:
+            return
+        if key in members and members[key] not in ({}, None):
+            self.mended = True
+        try:
+            members[key] = self.value()
+        except _CutInside as cut:
+            members[key] = cut.value
+            raise
+
+    def _key(self, items: list[Json]) -> str | None:
+        """The next key with its colon; None when a value without a key was put into `items` (a Python set)."""
+        start = self.at
+        loose = _LOOSE_KEY.match(self.text, start)
+        quote = self.quote_here()
+        if quote is not None:
+            plain = self.string(quote)
+            self.space()
+            if self.text.startswith(":", self.at):
+                self.at += 1
+                return plain
+            if self.ended:
+                raise _Cut
+            if self.text[self.at] in ",}" and not (loose and loose.end() < self.at):
+                items.append(plain)
+                return None
+        if loose is None:
+            raise _Cut if start + 80 > len(self.text) and _partial_key(self.text[start:]) else _Broken
+        self.mended = self.mended or not _BARE_KEY.match(self.text, start)
+        self.at = loose.end()
+        return loose[1]
+
+    def _array(self) -> Json:
+        closing = _CLOSE[self.text[self.at]]
+        self.at += 1
+        items: list[Json] = []
+        parted = True
+        while True:
+            self.space()
+            if self.ended:
+                self.open = True
+                return items
+            char = self.text[self.at]
+            if char == closing:
+                self.at += 1
+                return items
+            if char == ",":
+                self.at += 1
+                parted = True
+                continue
+            if char in "}])":
+                raise _Broken
+            self.mended = self.mended or not parted
+            parted = False
+            try:
+                items.append(self.value())
+            except _CutInside as cut:
+                raise _CutInside([*items, cut.value]) from cut
+            except _Cut as cut:
+                raise _CutInside(items) from cut
+
+
+class _CutInside(_Cut):
+    """A cut inside a container: `value` is what stood before it."""
+
+    def __init__(self, value: Json) -> None:
+        super().__init__()
+        self.value = value
+
+
+def _partial_key(rest: str) -> bool:
+    return re.fullmatch(r"[\"']?[A-Za-z_]?[\w.$-]*[\"']?\s*", rest) is not None
+
+
+def _number(text: str) -> int | float:
+    text = text.replace("_", "")
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError as wrong:
+        raise _Broken from wrong
+    if number in (float("inf"), float("-inf")):
+        raise _Broken
+    return number
+
+
+def _without_lone_surrogates(text: str) -> str:
+    if not any("\ud800" <= char <= "\udfff" for char in text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+
+
+def parse(text: str, at: int = 0, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> Parsed:
+    """The value that begins at `at` (white space and comments skipped)."""
+    reader = LooseReader(text, at, quotes)
+    try:
+        value = reader.value()
+    except _CutInside as cut:
+        return Parsed(cut.value, len(text), State.CUT, True)
+    except _Cut:
+        return Parsed(None, len(text), State.CUT, True)
+    except _Broken:
+        return Parsed(None, reader.at, State.BROKEN, True)
+    state = State.OPEN if reader.open else State.WHOLE
+    return Parsed(value, reader.at, state, reader.mended or reader.open)
+
+
+def loads(text: str) -> Parsed:
+    """The one value a complete text holds; BROKEN when more than white space and stray closers stands behind it."""
+    whole = text + "\n"
+    parsed = parse(whole)
+    rest = whole[parsed.end :].strip()
+    if parsed.state is State.WHOLE and rest:
+        if rest.strip("}]") == "":
+            return Parsed(parsed.value, len(text), State.WHOLE, True)
+        return Parsed(parsed.value, parsed.end, State.BROKEN, True)
+    return parsed

@@ -1,0 +1,54 @@
+"""All formats. Each module of `runner.callformats.formats` lists its own in `FORMATS`; nothing else names them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from runner.callformats import formats as _package
+from runner.callformats.block import Format
+
+
+@cache
+def all_formats() -> tuple[Format, ...]:
+    """Every known format, in the order of their modules' names."""
+    names = sorted(module.name for module in pkgutil.iter_modules(_package.__path__))
+    modules = [importlib.import_module(f"{_package.__name__}.{name}") for name in names]
+    found: tuple[Format, ...] = tuple(one for module in modules for one in getattr(module, "FORMATS", ()))
+    return found
+
+
+@cache
+def by_name() -> dict[str, Format]:
+    """Formats by id and by the names other projects give them."""
+    named: dict[str, Format] = {}
+    for one in all_formats():
+        for name in (one.id, *one.aliases):
+            if name in named:
+                raise ValueError(f"two formats are named {name!r}")
+            named[name] = one
+    return named
+
+
+def format_named(name: str) -> Format:
+    """The format with this id or alias. Raises ValueError with the known names."""
+    try:
+        return by_name()[name]
+    except KeyError:
+        raise ValueError(f"no call format named {name!r}; known: {', '.join(sorted(by_name()))}") from None
+
+
+@cache
+def by_opener() -> dict[str, tuple[Format, ...]]:
+    """Which formats may begin at a literal."""
+    found: dict[str, list[Format]] = {}
+    for one in all_formats():
+        for opener in one.opens:
+            found.setdefault(opener, []).append(one)
+    return {opener: tuple(formats) for opener, formats in found.items()}
+
+
+def all_closers() -> frozenset[str]:
+    """Literals that end a block of some format; a stray one is no text for the user."""
+    return frozenset(closer for one in all_formats() for closer in one.closes)

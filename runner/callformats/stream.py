@@ -1,0 +1,568 @@
+"""Reads a reply as it arrives (S1). `read` is a stream of one chunk: there is no other path.
+
+The reader moves through the text in order. What it decides depends on the text alone and is decided only once more
+text cannot change it, so any way of cutting the reply into chunks gives the same reading. A block that is not
+finished yet is tried again when a closer arrives or when it has grown by a quarter, so the work stays linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate
+from runner.callformats.lines import Line, NotLast, read_line
+from runner.callformats.offers import Offers
+from runner.callformats.reading import Call, Fault, Reading, Refusal
+from runner.callformats.registry import by_name
+from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, RESULT_TOKENS, THOUGHTS, Marks
+from runner.callformats.tokens import closer_pattern, closers_of, tokens
+from runner.callformats.verdict import Judge
+from runner.callformats.visible import Visible
+from runner.conversation.request import ToolSpec
+
+Tools = Sequence[ToolSpec | Mapping[str, object]] | None
+
+_ALWAYS_TRIED = 48  # characters: a held block this short is tried at every chunk
+_GROWTH = 1.25
+_EAGER_CLOSERS = 8
+_PATIENCE = 8  # markerless blocks that ran to the end of the reply and came to nothing
+_ORPHAN_CHARACTERS = 400  # how far the closer of unreadable markup is looked for
+_QUOTES = "`'\""
+_ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
+_ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
+_FENCE_LINE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
+_SELF = Marks("to=self<|message|>", "<|eom|>")
+
+
+@dataclass(slots=True)
+class _Found:
+    """A candidate and how it stood in the reply."""
+
+    candidate: Candidate
+    format_id: str
+    marked: bool
+
+
+class StreamReader:
+    """Reads one reply chunk by chunk.
+
+    `tools` None takes any name for a tool (foreign logs). `format` names the format the model was asked for: it is
+    tried first. `thinking` True: the prompt has opened a thought already; False: the model does not think, so a lone
+    closer is text; None: not known, and text before a lone closer turns out to be a thought (see `retracted`).
+    `untrusted`: texts of this run that were only to be read. `keep_thoughts` leaves thoughts in the text as written.
+    Raises ValueError for an unknown `format`.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        *,
+        format: str | None = None,
+        thinking: bool | None = None,
+        untrusted: Sequence[str] = (),
+        keep_thoughts: bool = False,
+    ) -> None:
+        self._offers = Offers(tools)
+        self._judge = Judge(self._offers, untrusted)
+        self._tools = tools
+        self._format = _known(format)
+        self._thinking = thinking
+        self._keep = keep_thoughts
+        self._tokens = tokens()
+        self._text = ""
+        self._at = 0
+        self._before = "\n"
+        self._visible = Visible()
+        self._thought: list[str] = []
+        self._open_thought: list[str] | None = None
+        self._thought_ends: re.Pattern[str] | None = None
+        self._had_thought = False
+        self._result: Marks | None = None
+        self._done = False
+        self._found: list[_Found] = []
+        self._run_start = 0
+        self._faults: list[Refusal] = []
+        self._line_tried = False
+        self._fresh = True
+        self._fence: str | None = None
+        self._next_try = 0
+        self._eager = _EAGER_CLOSERS
+        self._patience = _PATIENCE
+        self._reading: Reading | None = None
+        self.steps = 0
+        """Characters handed to scanners and format readers so far, for counting work."""
+        self.retracted = False
+        """Whether text that `feed` had returned turned out to be a thought: show `text` anew."""
+        if thinking:
+            if self._keep:
+                self._visible.show("<think>")
+            self._begin_thought(None)
+
+    @property
+    def text(self) -> str:
+        """All text the user may see so far."""
+        return self._visible.text
+
+    @property
+    def thought(self) -> str:
+        """All thought so far."""
+        return "".join([*self._thought, *(self._open_thought or ())])
+
+    def feed(self, chunk: str) -> str:
+        """Takes the next characters of the reply; gives what became visible with them."""
+        if self._reading is not None:
+            raise ValueError("the reply is closed")
+        known = len(self._text) - self._at
+        self._text = self._text[self._at :] + chunk
+        self._at = 0
+        if self._worth_trying(known):
+            self._advance(complete=False)
+        return self._visible.take()
+
+    def close(self) -> Reading:
+        """The whole reading. Safe to call again."""
+        if self._reading is None:
+            self._advance(complete=True)
+            self._end_thought_at_end()
+            self._visible.end()
+            self._reading = self._conclude()
+        return self._reading
+
+    def _worth_trying(self, known: int) -> bool:
+        size = len(self._text)
+        if size >= self._next_try or size <= _ALWAYS_TRIED:
+            return True
+        fresh = max(0, known - self._tokens.longest)
+        self.steps += size - fresh
+        if self._eager > 0 and closer_pattern().search(self._text, fresh) is not None:
+            self._eager -= 1
+            return True
+        return False
+
+    def _wait(self) -> bool:
+        self._next_try = int((len(self._text) - self._at) * _GROWTH)
+        return False
+
+    # --- moving on -------------------------------------------------------------------------------------------------
+
+    def _advance(self, complete: bool) -> None:
+        self._next_try = 0
+        while self._at < len(self._text):
+            if self._done:
+                self._move(len(self._text))
+                return
+            if not self._step(complete):
+                return
+
+    def _step(self, complete: bool) -> bool:
+        """One decision. False: nothing more can be decided yet."""
+        if self._open_thought is not None:
+            return self._in_thought(complete)
+        if self._result is not None:
+            return self._in_result(complete)
+        return self._in_text(complete)
+
+    def _move(self, to: int) -> None:
+        if to > self._at:
+            self._before = self._text[to - 1]
+        self._at = to
+
+    def _show(self, to: int) -> None:
+        piece = self._text[self._at : to]
+        if piece.strip():
+            self._fresh = False
+            self._run_start = len(self._found)
+        self._visible.show(piece)
+        self._move(to)
+
+    def _hide(self, to: int, *, block: bool = False) -> None:
+        self._visible.hide(block=block)
+        self._move(to)
+        self._line_tried = False
+        self._next_try = 0
+        self._eager = _EAGER_CLOSERS
+        self._before = "\n"
+
+    # --- visible text ----------------------------------------------------------------------------------------------
+
+    def _in_text(self, complete: bool) -> bool:
+        if self._before == "\n" and not self._line_tried:
+            begun = self._at_line_start(complete)
+            if begun is not None:
+                return begun
+        match = self._tokens.pattern.search(self._text, self._at)
+        self.steps += (match.end() if match else len(self._text)) - self._at
+        if match is None:
+            held = 0 if complete else self._tokens.held(self._text, self._at)
+            self._show(len(self._text) - held)
+            return False
+        if match[0] == "\n":
+            self._show(match.end())
+            self._line_tried = False
+            return True
+        if match.start() > self._at:
+            self._show(match.start())
+        return self._at_token(match[0], complete)
+
+    def _at_token(self, token: str, complete: bool) -> bool:
+        end = self._at + len(token)
+        if not complete and self._tokens.may_grow(self._text, self._at):
+            return self._wait()
+        if self._before in _QUOTES:
+            if end >= len(self._text) and not complete:
+                return self._wait()
+            if self._text[end : end + 1] == self._before:
+                self._show(end)
+                return True
+        if token in self._tokens.thoughts:
+            return self._open(token)
+        if token in self._tokens.thought_closers:
+            return self._close_alone(end)
+        if token in self._tokens.openers:
+            return self._at_opener(token, complete)
+        return self._at_other(token, end, complete)
+
+    def _at_other(self, token: str, end: int, complete: bool) -> bool:
+        if token in self._tokens.results:
+            self._fault(Fault.MADE_UP_RESULT)
+            self._result = self._tokens.results[token]
+            self._hide(end)
+        elif token in RESULT_TOKENS:
+            self._fault(Fault.MADE_UP_RESULT)
+            self._hide(end)
+        elif token in ANSWER_TAGS:
+            closes = token.startswith("</") and self._visible.answer_tag
+            if self._had_thought and (closes or not self._visible.begun):
+                self._visible.answer_tag = True
+                self._hide(end)
+            else:
+                self._show(end)
+        elif token in LAST_ONLY:
+            if not self._text[end:].strip() and not complete:
+                return self._wait()
+            if self._text[end:].strip():
+                self._show(end)
+            else:
+                self._hide(end)
+        else:
+            self._fresh = self._fresh or token.startswith("<|start|>") or token == "<|eom|>"
+            self._hide(end)
+        return True
+
+    def _fault(self, fault: Fault) -> None:
+        if all(known.fault is not fault for known in self._faults):
+            self._faults.append(Refusal(fault))
+
+    # --- blocks with markers ---------------------------------------------------------------------------------------
+
+    def _at_opener(self, token: str, complete: bool) -> bool:
+        formats = self._tokens.openers[token]
+        if self._format is not None:
+            formats = tuple(sorted(formats, key=lambda one: one.id != self._format))
+        for one in formats:
+            self.steps += len(self._text) - self._at
+            outcome = one.read(self._text, self._at, complete)
+            if outcome is UNFINISHED:
+                return self._wait()
+            if isinstance(outcome, Block):
+                return self._take(outcome, one.id, token)
+        return self._orphan(token, complete)
+
+    def _take(self, block: Block, format_id: str, token: str) -> bool:
+        unknown = not any(self._offers.knows(one.name) for one in block.candidates)
+        if self._fence is not None and block.candidates and unknown:
+            # A fenced example of some other system's calls is something to read.
+            self._show(self._at + len(token))
+            return True
+        for one in block.candidates:
+            self._add(_Found(one, format_id, True))
+        self._hide(block.end, block=True)
+        return True
+
+    def _add(self, found: _Found) -> None:
+        last = self._found[-1] if len(self._found) > self._run_start else None
+        one = found.candidate
+        if not one.name and isinstance(one.arguments, dict) and last is not None and last.candidate.arguments is None:
+            mended = replace(last.candidate, arguments=one.arguments, raw=last.candidate.raw + one.raw, mended=True)
+            self._found[-1] = _Found(mended, last.format_id, last.marked)
+            return
+        self._found.append(found)
+
+    def _orphan(self, token: str, complete: bool) -> bool:
+        """An opener that opens nothing known: hidden up to its closer, else the opener alone is."""
+        end = self._at + len(token)
+        closers = closers_of(token)
+        if token[0] not in "<[]" or token[-1] not in ">]" or closers is None:
+            if token in self._tokens.noise:
+                self._hide(end)
+            else:
+                self._show(self._at + 1)
+            return True
+        limit = end + _ORPHAN_CHARACTERS
+        close = closers.search(self._text, end, limit)
+        if close is None and not complete and len(self._text) < limit:
+            return self._wait()
+        if close is None:
+            self._hide(end)
+            return True
+        raw = self._text[self._at : close.end()]
+        self._add(_Found(Candidate("", raw=raw, broken=True), "", True))
+        self._hide(close.end(), block=True)
+        return True
+
+    # --- where a line begins ---------------------------------------------------------------------------------------
+
+    def _at_line_start(self, complete: bool) -> bool | None:
+        """What a line begins with; None when it is only text. True and False as in `_step`."""
+        start = self._at
+        while start < len(self._text) and self._text[start] in " \t":
+            start += 1
+        if start >= len(self._text) and not complete:
+            return self._wait()
+        if self._fresh:
+            led = self._lead(start, complete)
+            if led is not None:
+                return led
+        if self._fence is None and self._patience > 0:
+            tried = self._markerless(start, complete)
+            if tried is not None:
+                return tried
+        fenced = self._fence_line(complete)
+        if fenced is not None:
+            return fenced
+        self._line_tried = True
+        return None
+
+    def _markerless(self, start: int, complete: bool) -> bool | None:
+        self.steps += len(self._text) - start
+        outcome = read_line(self._text, start, complete, self._offers, self._format)
+        if outcome is UNFINISHED:
+            return self._wait()
+        if isinstance(outcome, NotLast):
+            self._show(outcome.end)
+            self._line_tried = True
+            return True
+        if not isinstance(outcome, Line):
+            return None
+        rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
+        if any(isinstance(ruling, Refusal) and ruling.fault in (Fault.QUOTED, Fault.UNKNOWN_TOOL) for ruling in rulings):
+            self._patience -= 1
+            self._show(outcome.block.end)
+            self._line_tried = True
+            return True
+        for one in outcome.block.candidates:
+            self._add(_Found(one, outcome.format_id, False))
+        if outcome.made_up:
+            self._fault(Fault.MADE_UP_RESULT)
+            self._done = True
+        self._hide(outcome.end, block=True)
+        return True
+
+    def _lead(self, start: int, complete: bool) -> bool | None:
+        """What only stands where a reply begins: a sentence that opens a thought, an addressee."""
+        for marks in THOUGHTS:
+            if not marks.leads:
+                continue
+            if self._text.startswith(marks.opens, start):
+                self._thought += [marks.opens, "\n"] if marks.closes.startswith("[") else []
+                self._hide(start + len(marks.opens))
+                self._begin_thought(marks)
+                return True
+            if not complete and marks.opens.startswith(self._text[start:]):
+                return self._wait()
+        addressee = _ADDRESSEE.match(self._text, self._at)
+        if addressee is not None:
+            self._hide(addressee.end())
+            if addressee[1] == "self":
+                self._begin_thought(_SELF)
+            return True
+        if not complete and _ADDRESSEE_PART.fullmatch(self._text, self._at) is not None:
+            return self._wait()
+        if self._format == "functionary-v32" and not self._visible.begun:
+            return self._functionary_head(start, complete)
+        return None
+
+    def _functionary_head(self, start: int, complete: bool) -> bool | None:
+        """Functionary 3.2 names whom it addresses: `all` is the user."""
+        for head in (">>>all\n", "all\n"):
+            if self._text.startswith(head, start):
+                self._hide(start + len(head))
+                self._fresh = False
+                return True
+            if not complete and head.startswith(self._text[start:]):
+                return self._wait()
+        return None
+
+    def _fence_line(self, complete: bool) -> bool | None:
+        """A code fence: nothing inside it is a call without markers."""
+        match = _FENCE_LINE.match(self._text, self._at)
+        if match is None or (match.end() >= len(self._text) and not match[0].endswith("\n") and not complete):
+            growing = self._text[self._at :].lstrip(" \t")[:3]
+            unsure = match is not None or (growing and growing == growing[0] * len(growing) and growing[0] in "`~")
+            rest_is_line = "\n" not in self._text[self._at :]
+            return self._wait() if unsure and rest_is_line and not complete and len(growing) < 200 else None
+        self._line_tried = True
+        if self._fence is None:
+            self._fence = match[1]
+            self._visible.open_fence(match[0])
+            self._move(match.end())
+            self._line_tried = False
+            return True
+        if match[1].startswith(self._fence):
+            self._fence = None
+            if self._visible.close_fence():
+                self._move(match.end())
+                self._line_tried = False
+                return True
+        return None
+
+    # --- thoughts --------------------------------------------------------------------------------------------------
+
+    def _open(self, token: str) -> bool:
+        end = self._at + len(token)
+        if self._keep:
+            self._visible.show(token)
+            self._move(end)
+        else:
+            self._hide(end)
+        self._begin_thought(self._tokens.thoughts[token])
+        return True
+
+    def _begin_thought(self, marks: Marks | None) -> None:
+        self._had_thought = True
+        self._open_thought = []
+        closers = [marks.closes] if marks is not None else sorted(self._tokens.thought_closers)
+        self._thought_ends = re.compile("|".join(map(re.escape, closers)))
+
+    def _close_alone(self, end: int) -> bool:
+        """A closer without an opener: the text before it was a thought, if nothing is known against that."""
+        if self._thinking is False or self._had_thought or self._found:
+            self._show(end)
+            return True
+        self._had_thought = True
+        self._thought.append(self._visible.withdraw())
+        self.retracted = self.retracted or self._visible.withdrawn
+        self._hide(end)
+        return True
+
+    def _in_thought(self, complete: bool) -> bool:
+        assert self._open_thought is not None and self._thought_ends is not None
+        start = self._at
+        while True:
+            close = self._thought_ends.search(self._text, start)
+            self.steps += (close.end() if close else len(self._text)) - start
+            if close is None:
+                held = 0 if complete else min(len(self._text) - self._at, self._tokens.longest)
+                self._think(len(self._text) - held)
+                return False
+            quote = self._text[close.start() - 1 : close.start()] if close.start() else self._before
+            if quote and quote in _QUOTES:
+                if close.end() >= len(self._text) and not complete:
+                    self._think(max(self._at, close.start() - 1))
+                    return self._wait()
+                if self._text[close.end() : close.end() + 1] == quote:
+                    start = close.end()
+                    continue
+            self._think(close.start())
+            self._finish_thought(close)
+            return True
+
+    def _think(self, to: int) -> None:
+        assert self._open_thought is not None
+        self._open_thought.append(self._text[self._at : to])
+        self._move(to)
+
+    def _finish_thought(self, close: re.Match[str]) -> None:
+        assert self._open_thought is not None
+        written = "".join(self._open_thought)
+        self._open_thought = None
+        if self._keep:
+            self._visible.show(written + close[0])
+            self._move(close.end())
+        else:
+            self._thought.append(_without_labels(written))
+            self._hide(close.end())
+
+    def _end_thought_at_end(self) -> None:
+        """The reply ends inside a thought: a call that the thought stopped at may run if it fits (S1)."""
+        if self._open_thought is None:
+            return
+        written = "".join(self._open_thought)
+        self._open_thought = None
+        if self._keep:
+            self._visible.show(written)
+            return
+        inner = StreamReader(self._tools, format=self._format, thinking=False)
+        inner.feed(written)
+        inner.close()
+        self.steps += inner.steps
+        last = [one for one in inner._found[inner._run_start :] if one.marked]
+        rulings = [self._judge.rule(one.candidate, one.format_id, marked=True, must_fit=True) for one in last]
+        if last and all(isinstance(ruling, Call) for ruling in rulings):
+            self._thought.append(_without_labels(inner.text))
+            self._found += last
+        else:
+            self._thought.append(_without_labels(written))
+
+    # --- made-up results, and the end ------------------------------------------------------------------------------
+
+    def _in_result(self, complete: bool) -> bool:
+        """Nothing behind a result the model made up counts: it speaks of something that did not happen."""
+        self._done = True
+        self._hide(len(self._text))
+        return True
+
+    def _conclude(self) -> Reading:
+        calls: list[Call] = []
+        refusals = list(self._faults)
+        for one in self._found:
+            ruling = self._judge.rule(one.candidate, one.format_id, marked=one.marked)
+            if isinstance(ruling, Call):
+                calls.append(ruling)
+            else:
+                refusals.insert(len(refusals) - len(self._faults), ruling)
+        return Reading(self._visible.text, "".join(self._thought).strip(), tuple(calls), tuple(refusals))
+
+
+def _known(name: str | None) -> str | None:
+    if name is None or name in ("native", "auto"):
+        return None
+    known = by_name().get(name)
+    if known is None:
+        raise ValueError(f"no call format named {name!r}; known: {', '.join(sorted(by_name()))}")
+    return known.id
+
+
+def _without_labels(thought: str) -> str:
+    """A thought without openers that stand at its beginning once more, and without its label."""
+    while True:
+        stripped = thought.lstrip()
+        marks = next((marks for marks in THOUGHTS if not marks.leads and stripped.startswith(marks.opens)), None)
+        if marks is not None:
+            thought = stripped[len(marks.opens) :]
+        elif stripped.startswith("thought\n"):
+            thought = stripped[len("thought\n") :]
+        else:
+            return "" if stripped == "thought" else thought
+
+
+def read(
+    text: str,
+    tools: Tools,
+    *,
+    format: str | None = None,
+    thinking: bool | None = None,
+    untrusted: Sequence[str] = (),
+    keep_thoughts: bool = False,
+) -> Reading:
+    """Reads a whole reply; parameters as of `StreamReader`."""
+    reader = StreamReader(
+        tools, format=format, thinking=thinking, untrusted=untrusted, keep_thoughts=keep_thoughts
+    )
+    reader.feed(text)
+    return reader.close()
+
+
+__all__ = ["DECLINED", "StreamReader", "read"]

@@ -1,0 +1,84 @@
+"""Every literal that means something in a reply, in one table, and what may still become one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from runner.callformats.block import Format
+from runner.callformats.registry import all_closers, by_opener
+from runner.callformats.thoughts import (
+    ANSWER_TAGS,
+    CLOSERS_ALONE,
+    LAST_ONLY,
+    NOISE,
+    RESULT_TOKENS,
+    RESULTS,
+    THOUGHTS,
+    Marks,
+)
+
+_SHORTEST_STRAY_CLOSER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """`pattern` finds the literals and line ends; the rest says what a literal is. Built once."""
+
+    pattern: re.Pattern[str]
+    thoughts: dict[str, Marks]
+    thought_closers: frozenset[str]
+    results: dict[str, Marks]
+    openers: dict[str, tuple[Format, ...]]
+    noise: frozenset[str]
+    prefixes: frozenset[str]
+    longest: int
+
+    def held(self, text: str, at: int) -> int:
+        """How many characters at the end of the text may be the beginning of a literal."""
+        for length in range(min(self.longest, len(text) - at), 0, -1):
+            if text[len(text) - length :] in self.prefixes:
+                return length
+        return 0
+
+    def may_grow(self, text: str, at: int) -> bool:
+        """Whether what stands from `at` to the end of the text is the beginning of a literal."""
+        return len(text) - at <= self.longest and text[at:] in self.prefixes
+
+
+@cache
+def tokens() -> Tokens:
+    """The table over all registered formats."""
+    thoughts = {marks.opens: marks for marks in THOUGHTS if not marks.leads}
+    results = {marks.opens: marks for marks in RESULTS}
+    closers = {
+        closer for closer in all_closers() if closer[0] in "<[]" and len(closer) >= _SHORTEST_STRAY_CLOSER
+    } | {marks.closes for marks in RESULTS}
+    noise = frozenset(closers) | frozenset(NOISE)
+    literals = {*thoughts, *CLOSERS_ALONE, *results, *RESULT_TOKENS, *noise, *ANSWER_TAGS, *LAST_ONLY, *by_opener()}
+    longest_first = sorted(literals, key=lambda literal: (-len(literal), literal))
+    return Tokens(
+        pattern=re.compile("|".join((*map(re.escape, longest_first), r"\n"))),
+        thoughts=thoughts,
+        thought_closers=frozenset(CLOSERS_ALONE),
+        results=results,
+        openers=by_opener(),
+        noise=noise,
+        prefixes=frozenset(literal[:end] for literal in literals for end in range(1, len(literal))),
+        longest=max(map(len, literals)),
+    )
+
+
+@cache
+def closer_pattern() -> re.Pattern[str]:
+    """Any literal after which a block may be complete."""
+    closers = sorted(all_closers(), key=lambda closer: (-len(closer), closer))
+    return re.compile("|".join(map(re.escape, closers)))
+
+
+@cache
+def closers_of(opener: str) -> re.Pattern[str] | None:
+    """What ends a block that begins with this literal, in any format."""
+    closers = {closer for one in by_opener().get(opener, ()) for closer in one.closes if len(closer) > 3}
+    return re.compile("|".join(map(re.escape, sorted(closers, key=len, reverse=True)))) if closers else None

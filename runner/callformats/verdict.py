@@ -1,0 +1,120 @@
+"""Candidates become calls, or are refused with a reason (S1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.callformats.block import Candidate
+from runner.callformats.loose_json import State, loads
+from runner.callformats.offers import Found, Offers
+from runner.callformats.reading import Call, Fault, Refusal
+from runner.callformats.schema import Schema, accepts, decoded, from_text, properties_of
+from runner.events import Json
+
+Ruling = Call | Refusal
+
+_SCHEMA_WORDS = frozenset(("type", "properties", "required", "description", "additionalProperties", "items", "enum", "$schema"))
+_WRAPPERS = ("properties", "arguments", "parameters", "kwargs")
+_SHORTEST_QUOTE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Rules on the candidates of one reply. `untrusted`: texts of this run that were only to be read."""
+
+    offers: Offers
+    untrusted: Sequence[str] = ()
+
+    def rule(self, candidate: Candidate, format_id: str, *, marked: bool, must_fit: bool = False) -> Ruling:
+        """A call, or why not. `marked` False: a format without markers. `must_fit`: the schema has to accept it."""
+        refuse = _Refuser(candidate)
+        if candidate.broken:
+            return refuse(Fault.UNREADABLE)
+        found = self.offers.find(candidate.name)
+        if found is None:
+            return refuse(Fault.UNKNOWN_TOOL)
+        if candidate.cut:
+            return refuse(Fault.CUT_OFF)
+        if not marked and self._quoted(candidate.raw):
+            return refuse(Fault.QUOTED)
+        arguments, mended = _arguments(candidate, found)
+        if arguments is None:
+            return refuse(Fault.UNREADABLE)
+        if _echoes_schema(arguments, found.schema):
+            return refuse(Fault.SCHEMA_ECHO)
+        repaired = mended or candidate.mended or found.mended
+        if (repaired or must_fit) and not accepts(dict(found.schema), arguments, found.schema):
+            return refuse(Fault.NOT_ACCEPTED)
+        return Call(found.name, arguments, format_id, candidate.id, repaired)
+
+    def _quoted(self, raw: str) -> bool:
+        wanted = _squeezed(raw)
+        return len(wanted) >= _SHORTEST_QUOTE and any(wanted in _squeezed(text) for text in self.untrusted)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refuser:
+    candidate: Candidate
+
+    def __call__(self, fault: Fault) -> Refusal:
+        return Refusal(fault, self.candidate.name, self.candidate.raw)
+
+
+def _arguments(candidate: Candidate, found: Found) -> tuple[dict[str, Json] | None, bool]:
+    """The arguments as an object of the schema's types, and whether that took a repair; None when they are none."""
+    written = candidate.arguments
+    mended = False
+    if isinstance(written, str):
+        if not written.strip():
+            written = None
+        else:
+            parsed = loads(written)
+            written, mended = parsed.value, parsed.mended
+            if parsed.state is not State.WHOLE:
+                return None, True
+    if written is None:
+        return {}, mended
+    if not isinstance(written, dict):
+        return None, True
+    unwrapped = _unwrapped(written, found.schema)
+    mended = mended or unwrapped is not written
+    return _typed(unwrapped, found.schema, candidate.typed), mended
+
+
+def _unwrapped(arguments: dict[str, Json], schema: Schema) -> dict[str, Json]:
+    """Arguments inside one more object named as if they were a schema or a call."""
+    if len(arguments) != 1:
+        return arguments
+    ((key, inner),) = arguments.items()
+    if key not in _WRAPPERS or key in properties_of(schema):
+        return arguments
+    if isinstance(inner, str):
+        inner = loads(inner).value
+    if not isinstance(inner, dict) or any(isinstance(item, dict) and "type" in item for item in inner.values()):
+        return arguments
+    return inner
+
+
+def _typed(arguments: dict[str, Json], schema: Schema, typed: bool) -> dict[str, Json]:
+    properties = properties_of(schema)
+    read: dict[str, Json] = {}
+    for key, value in arguments.items():
+        if not typed and isinstance(value, str):
+            read[key] = from_text(value, properties.get(key), schema)
+        else:
+            read[key] = decoded(value, properties.get(key), schema) if key in properties else value
+    return read
+
+
+def _echoes_schema(arguments: dict[str, Json], schema: Schema) -> bool:
+    """{"type": "object", "properties": {…}}: the offer itself, given back."""
+    own = properties_of(schema)
+    if not {"type", "properties"} <= arguments.keys() or "properties" in own:
+        return False
+    return arguments.keys() <= _SCHEMA_WORDS | own.keys()

@@ -1,0 +1,53 @@
+"""The models of one run at work: providers by id, what they used, and who may write a summary (C1, C5, F5)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from runner.conversation.request import Request
+from runner.conversation.wire import Wire
+from runner.errors import ModelFailed, ModelTrouble
+from runner.events import Usage
+from runner.host import Host
+from runner.models.lineup import Lineup
+from runner.models.provider import HostModel
+from runner.models.reply import Reply
+
+
+class Bench:
+    """All models of a run over one wire. Calls are made one after another: two at once would mix up their usage."""
+
+    def __init__(self, host: Host, lineup: Lineup, *, remove_think: bool) -> None:
+        self.lineup = lineup
+        self._wire = Wire()
+        self._models = {ref.id: HostModel(host, ref, self._wire, remove_think=remove_think) for ref in lineup.models}
+        self.usage: Usage | None = None
+
+    @property
+    def current(self) -> HostModel:
+        """The model that answers."""
+        return self._models[self.lineup.current.id]
+
+    async def count(self, model_id: str, request: Request) -> int:
+        """Input tokens of a request for one model. Raises HostCallFailed."""
+        return await self._models[model_id].count(request)
+
+    def add_usage(self, usage: Usage | None) -> None:
+        """Count the tokens of one call; None means the provider did not say."""
+        if usage is not None:
+            self.usage = usage if self.usage is None else self.usage + usage
+
+    def writers(self) -> Sequence[Callable[[Request], Awaitable[Reply]]]:
+        """Who may be asked for a text nobody watches: the answering model, then its fallbacks."""
+        return [self._writer(place) for place in range(len(self.lineup.models))]
+
+    def _writer(self, place: int) -> Callable[[Request], Awaitable[Reply]]:
+        async def write(request: Request) -> Reply:
+            left = self.lineup.left
+            if place >= len(left):
+                raise ModelFailed("none", ModelTrouble.OTHER, "no further model is left")
+            reply = await self._models[left[place].id].whole(request)
+            self.add_usage(reply.usage)
+            return reply
+
+        return write

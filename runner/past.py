@@ -1,0 +1,110 @@
+"""Reading the transcript: which pages a run fetches, and the units they become (B5, F6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from langbot_plugin.api.entities.builtin.runner.page_results import HistoryPage
+from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
+
+from runner.context.checkpoint import Checkpoint, Gap, order
+from runner.context.paging import History, PageCall, Paging
+from runner.conversation.history import Row, read_row
+from runner.errors import HostCallFailed
+from runner.host import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The transcript before this run, oldest first each; the parts are those of `paging.History`."""
+
+    recent: tuple[Row, ...] = ()
+    leaving: tuple[Row, ...] = ()
+    older: tuple[Row, ...] = ()
+    unread: tuple[Gap, ...] = ()
+    empty: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Listed:
+    """One transcript row on its way."""
+
+    item: TranscriptItem
+    cursor: str
+
+
+@dataclass(slots=True)
+class _Current:
+    """Where the current message stands in the transcript; it and everything newer is not the past (B5)."""
+
+    event_id: str
+    place: int | None = field(default=None)
+
+    def notice(self, rows: Sequence[_Listed]) -> None:
+        for row in rows:
+            if row.item.event_id == self.event_id:
+                self.place = _order(row.cursor)
+
+    def is_not_past(self, row: _Listed) -> bool:
+        return self.place is not None and _order(row.cursor) >= self.place
+
+
+async def read_past(
+    host: Host, event_id: str, checkpoint: Checkpoint | None, *, limit: int, fold_characters: int
+) -> Past:
+    """Fetch what this run needs. `limit`: rows of recent history; `fold_characters`: older text worth folding now.
+
+    A page that fails is done without and noted: the answer matters more (Q4).
+    """
+    current = _Current(event_id)
+    notes: list[str] = []
+    paging: Paging[_Listed] = Paging(
+        checkpoint, limit=limit, room=fold_characters, size=_characters, ignore=current.is_not_past
+    )
+    while calls := paging.calls():
+        for call, page in zip(calls, await asyncio.gather(*(_fetch(host, call, notes) for call in calls)), strict=True):
+            if page is None:
+                paging.fail(call)
+                continue
+            rows = tuple(_Listed(item, item.cursor or "") for item in page.items)
+            current.notice(rows)
+            paging.take(call, rows, has_more=page.has_more)
+    return _as_past(paging.history(), notes)
+
+
+def _as_past(history: History[_Listed], notes: list[str]) -> Past:
+    return Past(
+        recent=_rows(history.recent),
+        leaving=_rows(history.leaving),
+        older=_rows(history.older),
+        unread=history.unread,
+        empty=history.empty,
+        notes=tuple(notes),
+    )
+
+
+async def _fetch(host: Host, call: PageCall, notes: list[str]) -> HistoryPage | None:
+    try:
+        return await host.history_page(before=call.before, after=call.after, limit=call.limit)
+    except HostCallFailed as failure:
+        notes.append(f"a page of history could not be read: {failure}")
+        return None
+
+
+def _rows(listed: Sequence[_Listed]) -> tuple[Row, ...]:
+    return tuple(row for each in listed if (row := read_row(each.item)) is not None)
+
+
+def _characters(row: _Listed) -> int:
+    return len(row.item.content or "")
+
+
+def _order(cursor: str) -> int:
+    """A place in the transcript; a cursor of another form stands nowhere, so it is never taken for a newer row."""
+    try:
+        return order(cursor)
+    except ValueError:
+        return -1

@@ -1,0 +1,384 @@
+"""F2–F7 and Q1 together: one run's context over a Host that counts its own way, and models that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runner.context.budget import Budget
+from runner.context.checkpoint import Checkpoint, read
+from runner.context.compaction import Context, Fitted, View, Wishes
+from runner.context.meter import CountFailed, Meter
+from runner.context.summary import CLOSING, OPENING, Summarise, SummaryReply
+from runner.conversation.request import Request, ToolSpec
+from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
+from runner.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
+from runner.events import Json
+from tests.context.conversations import assistant, ruler, session, tool_turn, user
+
+SYSTEM = System((Text("You are a helpful assistant."),))
+GOOD = "Goal:\n- finish the migration\nFacts and identifiers:\n- ticket OPS-4471"
+SMALL = Budget.of(8_000, 16_384)
+
+
+class Host:
+    """Counts `factor` times the local price of everything, as another tokenizer would."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+        self.ruler = ruler()
+        self.counts = 0
+
+    def price(self, request: Request) -> int:
+        units = sum(map(self.ruler.unit, request.units))
+        fixed = self.ruler.system(request.system) if request.system != System() else 0
+        return int((units + fixed + self.ruler.tools(request.tools)) * self.factor) + 3
+
+    async def count(self, model: str, request: Request) -> int:
+        self.counts += 1
+        return self.price(request)
+
+
+class Model:
+    """A summariser with a script: each entry is a text, a reply or a failure; the last one repeats."""
+
+    def __init__(self, *script: str | SummaryReply | ModelTrouble) -> None:
+        self.script = list(script)
+        self.asked: list[Request] = []
+
+    async def __call__(self, request: Request) -> SummaryReply:
+        self.asked.append(request)
+        entry = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if isinstance(entry, ModelTrouble):
+            raise ModelFailed("s", entry, "scripted")
+        return SummaryReply(entry) if isinstance(entry, str) else entry
+
+
+class Setting:
+    """A context with its Host, its models and its log."""
+
+    def __init__(
+        self, *models: Model, factor: float = 1.0, checkpoint: Checkpoint | None = None, durable: bool = True
+    ) -> None:
+        self.host, self.models, self.lines = Host(factor), models, list[str]()
+        summarisers: list[Summarise] = list(models)
+        self.context = Context(
+            meter=Meter(self.host.count),
+            ruler=ruler(),
+            wishes=Wishes(20_000, 8_000),
+            summarisers=summarisers,
+            now=lambda: 100.0,
+            log=self.lines.append,
+            checkpoint=checkpoint,
+            durable=durable,
+        )
+
+    async def fit(self, view: View, budget: Budget = SMALL, *, visible: bool = False, model: str = "m") -> Fitted:
+        fitted = await self.context.fit(view, model=model, budget=budget, visible=visible)
+        assert self.host.price(fitted.request) <= budget.input
+        assert fitted.tokens <= budget.input
+        assert isinstance(fitted.request.units[0], UserTurn)
+        return fitted
+
+
+def history(turns: int, words: int = 60) -> tuple[Unit, ...]:
+    """`turns` exchanges as transcript rows 1, 2, 3, …"""
+    units: list[Unit] = []
+    for number in range(turns):
+        units.append(user(f"question {number} " + "some words " * words, 2 * number + 1))
+        units.append(assistant("answer " * words, 2 * number + 2))
+    return tuple(units)
+
+
+def view(*units: Unit) -> View:
+    return View(SYSTEM, units, question=len(units) - 1)
+
+
+async def test_F2_a_request_within_the_budget_costs_one_count_and_no_compaction() -> None:
+    setting = Setting(Model(GOOD))
+    fitted = await setting.fit(view(*history(3), user("now")))
+    assert setting.host.counts == 1
+    assert setting.context.spent.compactions == 0
+    assert fitted.request.system == SYSTEM
+    assert setting.context.checkpoint is None
+
+
+async def test_F3_over_budget_the_older_part_becomes_the_last_block_of_the_system_message() -> None:
+    model = Model(GOOD)
+    setting = Setting(model)
+    units = (*history(60), user("the newest question"))
+    fitted = await setting.fit(view(*units))
+    assert fitted.request.system.parts == SYSTEM.parts
+    block = fitted.request.system.summary or ""
+    assert block.startswith(OPENING) and block.endswith(CLOSING) and "OPS-4471" in block
+    assert fitted.request.units[-1] is units[-1]
+    assert 1 < len(fitted.request.units) < len(units)
+    assert (setting.context.spent.summaries, setting.host.counts) == (1, 2)
+    assert model.asked[0].tools == ()
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.6, 2.5])
+async def test_F2_the_hosts_own_way_of_counting_decides(factor: float) -> None:
+    setting = Setting(Model(GOOD), factor=factor)
+    await setting.fit(view(*history(60), user("now")))
+    assert setting.host.counts <= 3
+
+
+async def test_F6_the_checkpoint_covers_what_left_the_conversation_and_the_tail_starts_after_it() -> None:
+    setting = Setting(Model(GOOD))
+    fitted = await setting.fit(view(*history(60), user("now")))
+    made = setting.context.checkpoint
+    assert made is not None and made.covers_until is not None
+    first = fitted.request.units[0].span
+    assert first is not None and int(first.first) == int(made.covers_until) + 1
+    assert made.summary == GOOD and made.time == 100.0
+
+
+async def test_F5_an_unusable_reply_goes_to_the_next_model_and_then_to_the_digest() -> None:
+    bad, worse = Model("<think>only a thought</think>"), Model(SummaryReply(GOOD, called=True))
+    good = Model(GOOD)
+    setting = Setting(bad, worse, good)
+    await setting.fit(view(*history(60), user("now")))
+    assert setting.context.summary == GOOD
+    setting = Setting(bad, worse, Model(ModelTrouble.TIMEOUT))
+    await setting.fit(view(*history(60), user("now")))
+    assert setting.context.spent.digests == 1
+    assert setting.context.summary.startswith("Goal:")
+    assert any("tool call" in line for line in setting.lines)
+
+
+async def test_F5_without_any_model_the_digest_stands_in_and_its_rows_stay_in_the_gap() -> None:
+    setting = Setting()
+    await setting.fit(view(*history(60), user("now")))
+    made = setting.context.checkpoint
+    assert made is not None and made.gaps
+    assert made.gaps[0].before == str(int(made.covers_until or "0") + 1)
+
+
+async def test_F5_before_visible_text_at_most_one_summary_is_asked() -> None:
+    model = Model(GOOD)
+    setting = Setting(model)
+    fitted = await setting.fit(view(*history(60), user("go")))
+    for number in range(30):
+        more = tool_turn("row of data 12345\n" * 60, number, text="I look. " * 30)
+        fitted = await setting.fit(View(SYSTEM, (*fitted.view.units, more), question=fitted.view.question))
+    assert len(model.asked) == 1
+    assert setting.context.spent.digests > 0
+
+
+async def test_F3_the_question_stays_through_a_hundred_tool_rounds_in_a_small_window() -> None:
+    model = Model(GOOD)
+    setting = Setting(model)
+    question = user("the question of this run")
+    fitted = await setting.fit(view(*history(10), question))
+    for number in range(100):
+        more = tool_turn(f"finding {number}. " * 80, number, text="I look. " * 20)
+        fitted = await setting.fit(
+            View(SYSTEM, (*fitted.view.units, more), question=fitted.view.question), visible=True
+        )
+        assert any(unit is question for unit in fitted.request.units)
+        assert fitted.request.units[-1] is more
+    assert len(model.asked) <= 20
+    assert setting.host.counts <= 101 + 3 * setting.context.spent.compactions
+
+
+async def test_Q1_a_hundred_results_of_20000_characters_need_no_more_than_three_summaries() -> None:
+    model = Model(GOOD)
+    setting = Setting(model)
+    budget = Budget.of(200_000, 16_384)
+    fitted = await setting.fit(view(user("go")), budget)
+    for number in range(100):
+        more = tool_turn(f"{number} data row and some words\n" * 620, number)
+        fitted = await setting.fit(
+            View(SYSTEM, (*fitted.view.units, more), question=fitted.view.question), budget, visible=True
+        )
+    assert len(model.asked) <= 3
+    assert setting.host.counts <= 130
+
+
+async def test_F6_rows_that_leave_the_fetch_limit_are_folded_though_the_budget_is_free() -> None:
+    model = Model(GOOD)
+    setting = Setting(model)
+    units = (*history(40), user("now"))
+    fitted = await setting.fit(View(SYSTEM, units, question=len(units) - 1, leaving=30), Budget.of(200_000, 16_384))
+    assert len(fitted.request.units) == len(units) - 30
+    assert setting.context.checkpoint is not None
+    assert setting.context.checkpoint.covers_until == "30"
+    assert setting.host.counts == 1
+    await setting.fit(fitted.view, Budget.of(200_000, 16_384))
+    assert len(model.asked) == 1
+
+
+async def test_F6_a_gap_is_folded_with_the_summary_so_far() -> None:
+    model = Model(GOOD + "\n- port 5433")
+    base = Checkpoint(GOOD, "41", "60", ())
+    setting = Setting(model, checkpoint=base)
+    older = history(20, words=5)
+    fitted = await setting.fit(View(SYSTEM, (user("now"),), question=0, before=older))
+    text = model.asked[0].units[0]
+    assert isinstance(text, UserTurn)
+    assert text.text().index("question 0") < text.text().index("OPS-4471")
+    assert "5433" in (fitted.request.system.summary or "")
+    assert setting.context.checkpoint is not None
+    assert (setting.context.checkpoint.covers_from, setting.context.checkpoint.covers_until) == ("1", "60")
+
+
+async def test_F6_a_gap_that_no_model_can_fold_leaves_summary_and_gap_as_they_are() -> None:
+    base = Checkpoint(GOOD, "41", "60", ())
+    setting = Setting(Model(ModelTrouble.TIMEOUT), checkpoint=base)
+    await setting.fit(View(SYSTEM, (user("now"),), question=0, before=history(20, words=5)))
+    assert setting.context.checkpoint == base
+
+
+async def test_F6_without_state_nothing_is_left_to_later_runs() -> None:
+    model = Model(GOOD)
+    setting = Setting(model, durable=False)
+    await setting.fit(view(*history(400), user("now")))
+    shown = model.asked[0].units[0]
+    assert isinstance(shown, UserTurn)
+    assert "earlier steps, shortened" in shown.text()
+    assert setting.context.checkpoint is None
+
+
+async def test_C7_after_a_refusal_the_next_request_is_at_most_half_of_what_was_counted() -> None:
+    setting = Setting(Model(GOOD))
+    units = (*history(30), user("now"))
+    fitted = await setting.fit(view(*units))
+    tighter = SMALL.tighter(fitted.tokens)
+    again = await setting.fit(fitted.view, tighter)
+    assert again.tokens <= fitted.tokens // 2
+    setting.context.learn("m", fitted.tokens)
+    assert setting.context.checkpoint is not None
+    assert setting.context.checkpoint.windows == {"m": fitted.tokens}
+
+
+async def test_F7_the_floor_above_the_budget_ends_once_naming_part_and_setting() -> None:
+    model = Model(GOOD)
+    setting = Setting(model)
+    huge = System((Text("rule and regulation " * 6_000),))
+    with pytest.raises(InputTooLarge, match=r"system prompt .* `context-window-tokens`"):
+        await setting.context.fit(View(huge, (user("hi"),), question=0), model="m", budget=SMALL, visible=False)
+    tools = tuple(ToolSpec(f"tool{n}", "what it does " * 200, {"type": "object"}) for n in range(40))
+    with pytest.raises(InputTooLarge, match="list of tools"):
+        await setting.context.fit(View(SYSTEM, (user("hi"),), tools, 0), model="m", budget=SMALL, visible=False)
+    assert model.asked == []
+    assert setting.host.counts <= 4
+
+
+async def test_F7_a_host_that_counts_far_more_than_any_plan_ends_in_one_error_not_in_a_loop() -> None:
+    setting = Setting(Model(GOOD))
+
+    async def absurd(model: str, request: Request) -> int:
+        setting.host.counts += 1
+        return 1_000_000
+
+    context = Context(
+        meter=Meter(absurd),
+        ruler=ruler(),
+        wishes=Wishes(20_000, 8_000),
+        summarisers=list(setting.models),
+        now=lambda: 0.0,
+        log=setting.lines.append,
+    )
+    with pytest.raises(InputTooLarge):
+        await context.fit(view(*history(5), user("now")), model="m", budget=SMALL, visible=False)
+    assert setting.host.counts <= 4
+    assert len(setting.models[0].asked) <= 1
+
+
+async def test_F2_a_failed_count_is_the_models_failure_and_the_next_model_goes_on() -> None:
+    setting = Setting(Model(GOOD))
+    good = setting.host.count
+
+    async def failing(model: str, request: Request) -> int:
+        if model == "m":
+            raise HostCallFailed("count_tokens", HostFailure.TIMEOUT, "late")
+        return await good(model, request)
+
+    setting.context._meter = Meter(failing)
+    with pytest.raises(CountFailed):
+        await setting.context.fit(view(user("hi")), model="m", budget=SMALL, visible=False)
+    await setting.fit(view(user("hi")), model="n")
+
+
+class Store:
+    """The state key, with failures."""
+
+    def __init__(self, value: Json = None, *, fails: str = "") -> None:
+        self.value, self.fails, self.writes = value, fails, 0
+
+    async def load(self) -> Json:
+        if self.fails == "load":
+            raise HostCallFailed("state_get", HostFailure.TIMEOUT, "late")
+        return self.value
+
+    async def store(self, value: Json) -> None:
+        if self.fails == "store":
+            raise HostCallFailed("state_set", HostFailure.REFUSED, "no")
+        self.value = value
+        self.writes += 1
+
+
+async def test_F6_the_checkpoint_is_written_once_after_a_second_look() -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store()
+    await setting.context.save(store.load, store.store)
+    assert store.writes == 1
+    assert read(store.value) == setting.context.checkpoint
+
+
+async def test_F6_a_run_that_changed_nothing_neither_reads_nor_writes() -> None:
+    setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9"))
+    await setting.fit(view(user("hi")))
+    store = Store(fails="load")
+    await setting.context.save(store.load, store.store)
+    assert setting.lines == []
+
+
+@pytest.mark.parametrize("fails", ["load", "store"])
+async def test_Q4_a_state_that_fails_costs_a_log_line_only(fails: str) -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store(fails=fails)
+    await setting.context.save(store.load, store.store)
+    assert store.writes == 0
+    assert "not saved" in setting.lines[-1]
+
+
+async def test_F6_cursors_that_are_no_numbers_only_cost_the_checkpoint() -> None:
+    setting = Setting(Model(GOOD))
+    units = tuple(
+        UserTurn(unit.parts, Span("opaque", "opaque")) if isinstance(unit, UserTurn) else unit for unit in history(60)
+    )
+    await setting.fit(view(*units, user("now")))
+    assert setting.context.checkpoint is None
+    assert setting.context.summary == GOOD
+
+
+@pytest.mark.parametrize("window", [2_000, 8_000, 32_000, 200_000])
+async def test_F3_the_real_session_replayed_turn_by_turn_never_breaks(window: int) -> None:
+    budget = Budget.of(window, 16_384)
+    model = Model(GOOD)
+    setting = Setting(model, factor=1.2)
+    units: tuple[Unit, ...] = ()
+    question: int | None = None
+    for unit in session():
+        if isinstance(unit, UserTurn):
+            question = len(units)
+        units = (*units, unit)
+        if question is None:
+            continue
+        fitted = await setting.fit(View(SYSTEM, units, question=question), budget, visible=True)
+        units, question = fitted.view.units, fitted.view.question
+        for kept in units:
+            assert not isinstance(kept, AssistantTurn) or len(kept.calls) == len(kept.results)
+    spent = setting.context.spent
+    assert setting.host.counts <= len(session()) + 3 * spent.compactions + 2
+    assert spent.summaries + spent.digests <= spent.compactions * 2
+
+
+def test_F2_a_context_is_made_without_touching_the_host() -> None:
+    made: Callable[..., Setting] = Setting
+    assert made(Model(GOOD)).host.counts == 0
