@@ -45,7 +45,8 @@ def up(options: argparse.Namespace) -> int:
         print(f"    address   {stage.langbot.api.base_url}")
         print(f"    user      {stage.account.user}")
         print(f"    password  {stage.account.password}\n")
-        print("  Log in, open Pipelines, LocalAgent demo, Debug Chat, and type.")
+        print("  Log in; the page with the chat and the agent's settings is")
+        print(f"    {stage.langbot.api.base_url}/home/agents?id={stage.pipeline}\n")
         print("  Stop with Ctrl-C; this LangBot and what you did in it are removed then.\n", flush=True)
         try:
             while not (dead := stage.dead()):
