@@ -37,13 +37,13 @@ def test_the_only_model_on_offer_needs_no_name(model: ScriptedModel) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_key_is_said_to_be_refused(model: ScriptedModel, status: int) -> None:
     model.script(Reply(status=status))
-    with pytest.raises(DemoError, match="refused the key .*check MODEL_API_KEY"):
+    with pytest.raises(DemoError, match=r"refused the key .*check MODEL_API_KEY"):
         endpoint.from_environment({"MODEL_BASE_URL": model.base_url, "MODEL_NAME": "x"})
 
 
 def test_a_model_that_fails_is_named_with_its_status(model: ScriptedModel) -> None:
     model.script(Reply(status=404))
-    with pytest.raises(DemoError, match="the model x at MODEL_BASE_URL=.* does not answer: HTTP 404"):
+    with pytest.raises(DemoError, match=r"the model x at MODEL_BASE_URL=.* does not answer: HTTP 404"):
         endpoint.from_environment({"MODEL_BASE_URL": model.base_url, "MODEL_NAME": "x"})
 
 

