@@ -104,6 +104,8 @@ def test_the_runner_is_selected_its_form_saved_and_a_chat_answered(
     field(page, "Prompt").first.locator("textarea").fill("You are the front desk of a small hotel.")
     field(page, "Advanced settings").get_by_role("switch").click()
     field(page, "Time limit").locator("input").first.fill("123")
+    page.screenshot(path=pictures / "advanced-settings.png")
+    page.get_by_role("combobox", name="Runner").scroll_into_view_if_needed()
     page.screenshot(path=pictures / "form.png")
     page.get_by_role("button", name="Save", exact=True).click()
 
@@ -124,6 +126,8 @@ def test_the_runner_is_selected_its_form_saved_and_a_chat_answered(
     entry.fill("I leave at seven. Can I have it earlier?")
     entry.press("Enter")
     expect(page.get_by_text("For you, Ms Okafor, at 6:30.")).to_have_count(1)
+    # The list of running work folds away by itself when there is none.
+    expect(page.get_by_role("button", name="In flight: 0")).to_be_visible()
     page.screenshot(path=pictures / "chat.png")
 
     second = model.requests[1]
