@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate
+from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
 from runner.callformats.lines import Line, NotLast, read_line
 from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
@@ -27,7 +27,8 @@ Tools = Sequence[ToolSpec | Mapping[str, object]] | None
 _ALWAYS_TRIED = 48  # characters: a held block this short is tried at every chunk
 _GROWTH = 1.25
 _EAGER_CLOSERS = 8
-_PATIENCE = 8  # markerless blocks that ran to the end of the reply and came to nothing
+_PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
+_LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
 _ORPHAN_CHARACTERS = 400  # how far the closer of unreadable markup is looked for
 _QUOTES = "`'\""
 _ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
@@ -88,6 +89,7 @@ class StreamReader:
         self._format = _known(format)
         self._thinking = thinking
         self._keep = keep_thoughts
+        self._inner = False
         self._tokens = tokens()
         self._text = ""
         self._at = 0
@@ -280,13 +282,21 @@ class StreamReader:
         if self._format is not None:
             formats = tuple(sorted(formats, key=lambda one: one.id != self._format))
         for one in formats:
-            self.steps += len(self._text) - self._at
             outcome = one.read(self._text, self._at, complete)
+            self._count(outcome, self._at)
             if outcome is UNFINISHED:
                 return self._wait()
             if isinstance(outcome, Block):
                 return self._take(outcome, one.id, token)
         return self._orphan(token, complete)
+
+    def _count(self, outcome: Outcome | Line | NotLast, start: int) -> None:
+        if isinstance(outcome, Block | Line | NotLast):
+            self.steps += outcome.end - start
+        elif isinstance(outcome, GaveUp):
+            self.steps += outcome.read_to - start
+        else:
+            self.steps += len(self._text) - start if outcome is UNFINISHED else _LOOK_AHEAD
 
     def _take(self, block: Block, format_id: str, token: str) -> bool:
         unknown = not any(self._offers.knows(one.name) for one in block.candidates)
@@ -321,6 +331,7 @@ class StreamReader:
             return True
         limit = end + _ORPHAN_CHARACTERS
         close = closers.search(self._text, end, limit)
+        self.steps += min(limit, len(self._text)) - end
         if close is None and not complete and len(self._text) < limit:
             return self._wait()
         if close is None:
@@ -355,21 +366,23 @@ class StreamReader:
         return None
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
-        self.steps += len(self._text) - start
         names = _Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
         outcome = read_line(self._text, start, complete, names, self._format)
+        self._count(outcome, start)
         if outcome is UNFINISHED:
             return self._wait()
         if isinstance(outcome, NotLast):
+            self._patience -= outcome.end - start
             self._show(outcome.end)
             self._line_tried = True
             return True
+        if isinstance(outcome, GaveUp):
+            self._patience -= outcome.read_to - start
         if not isinstance(outcome, Line):
             return None
         rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
         text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
         if any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings):
-            self._patience -= 1
             self._show(outcome.block.end)
             self._line_tried = True
             return True
@@ -521,8 +534,12 @@ class StreamReader:
         if self._keep:
             self._visible.show(written)
             return
+        if self._inner:
+            self._thought.append(written)
+            return
         inner = StreamReader(self._tools, format=self._format, thinking=False)
-        inner.feed(written)
+        inner._inner = True
+        inner.feed(_without_labels(written))
         inner.close()
         self.steps += inner.steps
         last = [one for one in inner._found[inner._run_start :] if one.marked]
@@ -590,6 +607,3 @@ def read(
     )
     reader.feed(text)
     return reader.close()
-
-
-__all__ = ["DECLINED", "StreamReader", "read"]

@@ -15,6 +15,7 @@ from runner.callformats.block import (
     Block,
     Candidate,
     Format,
+    GaveUp,
     Names,
     Outcome,
     skip_space,
@@ -58,7 +59,7 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
             return DECLINED
         parsed = parse(text, here)
         if parsed.state is State.BROKEN:
-            return DECLINED
+            return GaveUp(parsed.end)
         end = parsed.end
         while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
             end += 1
@@ -67,12 +68,12 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         if parsed.state is not State.WHOLE and names.whole and not complete:
             return UNFINISHED
         if not _names_fit(more, names):
-            return DECLINED
+            return GaveUp(end)
         if parsed.state is not State.WHOLE:
             return _unended(parsed, (*found, *more), text, at) if complete else UNFINISHED
         found += more
         if not found:
-            return DECLINED
+            return GaveUp(end)
         following = _next_value(text, end)
         if following is None:
             return _all_named(tuple(found), end)
@@ -84,7 +85,7 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
 def _all_named(found: tuple[Candidate, ...], end: int) -> Outcome:
     merged = merge_halves(found)
     if any(not one.name or _bare_name(one) for one in merged):
-        return DECLINED
+        return GaveUp(end)
     return Block(end, merged)
 
 
@@ -96,7 +97,7 @@ def _bare_name(one: Candidate) -> bool:
 def _unended(parsed: Parsed, found: tuple[Candidate, ...], text: str, at: int) -> Outcome:
     """The reply ends inside the value: a call without closers, or one that is cut, if its name is known."""
     if not found or any(not one.name for one in merge_halves(found)):
-        return DECLINED
+        return GaveUp(len(text))
     return Block(len(text), merge_halves(found))
 
 
@@ -162,10 +163,12 @@ def _read_bare_calls(text: str, at: int, complete: bool, names: Names) -> Outcom
     if not text.startswith("(", name.end()) or not names.spells(name[0]):
         return DECLINED
     outcome = read_calls(text, at, complete)
-    if isinstance(outcome, Block) and not _names_fit(outcome.candidates, names):
-        return DECLINED
+    if outcome is DECLINED or (isinstance(outcome, Block) and not _names_fit(outcome.candidates, names)):
+        return GaveUp(at + _CHARGE)
     return outcome
 
+
+_CHARGE = 2000  # what a written call that is none is taken to have cost, in characters
 
 _ACTION = re.compile(r"\**Action\**:\**[ \t]{0,8}(?P<name>[^\n`:]{0,128}?)[ \t]{0,8}(?P<end>\n|\Z)")
 _INPUT = re.compile(r"\s{0,40}\**Action[ _]Input\**:\**\s{0,40}")
@@ -239,7 +242,7 @@ def _read_functionary(text: str, at: int, complete: bool, names: Names) -> Outco
         return DECLINED
     parsed = parse(text, body)
     if parsed.state is State.BROKEN:
-        return DECLINED
+        return GaveUp(parsed.end)
     if parsed.state is not State.WHOLE and not complete:
         return UNFINISHED
     cut = parsed.state is State.CUT
