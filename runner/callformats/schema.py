@@ -108,9 +108,7 @@ def _accepts_members(schema: Schema, value: dict[str, Json], root: Schema, depth
     properties = properties_of(schema)
     if schema.get("additionalProperties") is False and any(name not in properties for name in value):
         return False
-    return all(
-        accepts(properties[name], item, root, depth + 1) for name, item in value.items() if name in properties
-    )
+    return all(accepts(properties[name], item, root, depth + 1) for name, item in value.items() if name in properties)
 
 
 def properties_of(schema: Schema) -> dict[str, Json]:

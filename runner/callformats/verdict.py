@@ -15,7 +15,9 @@ from runner.events import Json
 
 Ruling = Call | Refusal
 
-_SCHEMA_WORDS = frozenset(("type", "properties", "required", "description", "additionalProperties", "items", "enum", "$schema"))
+_SCHEMA_WORDS = frozenset(
+    ("type", "properties", "required", "description", "additionalProperties", "items", "enum", "$schema")
+)
 _WRAPPERS = ("properties", "arguments", "parameters", "kwargs")
 _SHORTEST_QUOTE = 12
 

@@ -154,7 +154,7 @@ def _call_differences(case: Case, reading: Reading) -> list[str]:
     found = []
     for wanted in case.expect["calls"]:
         arguments = wanted["arguments"]
-        if isinstance(arguments, dict) and "__raw__" in arguments or (case.kind == "partial" and arguments == {}):
+        if (isinstance(arguments, dict) and "__raw__" in arguments) or (case.kind == "partial" and arguments == {}):
             # Arguments the source hands on unread: for us a call that is refused, by name where one was written.
             if not refused or (wanted["name"] and refused[0].name != wanted["name"]):
                 found.append(f"{wanted['name']} is not refused: {reading}")

@@ -145,7 +145,9 @@ values = {
     "tags": st.lists(plain_text, max_size=3),
     "options": st.dictionaries(st.sampled_from(["a", "b_c"]), plain_text | st.integers(0, 9) | st.none(), max_size=2),
 }
-arguments = st.fixed_dictionaries({"city": values["city"]}, optional={key: values[key] for key in values if key != "city"})
+arguments = st.fixed_dictionaries(
+    {"city": values["city"]}, optional={key: values[key] for key in values if key != "city"}
+)
 
 LOSSY = {
     "minimax-m3": "tags have no types inside objects, and empty ones no shape",
@@ -193,7 +195,9 @@ def test_S1_each_format_is_named_in_one_module_only() -> None:
             if isinstance(node, ast.Constant) and node.value in homes:
                 homes[str(node.value)].add(path.name)
     # "json" and "functionary-v32" are words of the scanner too: a fence's language, and a prompt that names `all`.
-    assert {name: where for name, where in homes.items() if len(where) > 1 and name not in ("json", "functionary-v32")} == {}
+    assert {
+        name: where for name, where in homes.items() if len(where) > 1 and name not in ("json", "functionary-v32")
+    } == {}
 
 
 def test_no_closer_hides_behind_a_shorter_one_of_its_format() -> None:

@@ -30,7 +30,7 @@ PIECES = [
     "<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>",
     '<invoke name="ping">\n</invoke>',
     "ping<arg_key>a</arg_key><arg_value>1</arg_value>",
-    "call:search{query:<|\"|>x<|\"|>}",
+    'call:search{query:<|"|>x<|"|>}',
     "get_weather",
     "function<｜tool▁sep｜>ping\n```json\n{}\n```",
     "Action: ping\nAction Input: {}\n",
@@ -76,7 +76,9 @@ def streamed(chunks: list[str], **how: object) -> tuple[Reading, str, StreamRead
 
 @settings(max_examples=1500, deadline=None)
 @given(replies, st.lists(st.integers(0, 10_000), max_size=12), options)
-def test_S1_any_way_of_cutting_a_reply_gives_the_same_reading(text: str, cuts: list[int], how: dict[str, object]) -> None:
+def test_S1_any_way_of_cutting_a_reply_gives_the_same_reading(
+    text: str, cuts: list[int], how: dict[str, object]
+) -> None:
     whole = read(text, TOOLS, **how)  # type: ignore[arg-type]
     reading, shown, _ = streamed(chunked(text, cuts), **how)
     assert reading == whole

@@ -92,9 +92,7 @@ def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: 
             return Block(end, tuple(found))
 
 
-def _one_call(
-    text: str, head: re.Match[str], complete: bool, grammar: Grammar
-) -> tuple[Candidate, int] | None:
+def _one_call(text: str, head: re.Match[str], complete: bool, grammar: Grammar) -> tuple[Candidate, int] | None:
     """The call whose head this is and where it ends; None when more text is needed."""
     values: dict[str, Json] = {}
     broken = mended = False
@@ -208,7 +206,7 @@ def _is_end(text: str, at: int, complete: bool, grammar: Grammar) -> bool:
     follows = (grammar.parameter, grammar.call_close, grammar.call)
     if any(pattern.match(text, at) for pattern in follows) or literal_at(text, at, grammar.wrap_closes):
         return True
-    return text[at] != "<" or not complete and could_begin(text, at, (*grammar.calls, *grammar.wrap_closes))
+    return text[at] != "<" or (not complete and could_begin(text, at, (*grammar.calls, *grammar.wrap_closes)))
 
 
 def _up_to_call_end(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str, int, bool] | None:
@@ -269,7 +267,9 @@ def _attribute_grammar(
     )
 
 
-def _prefixed(prefix: str, wraps: tuple[str, ...], wrap_closes: tuple[str, ...], *, marks_strings: bool = False) -> Grammar:
+def _prefixed(
+    prefix: str, wraps: tuple[str, ...], wrap_closes: tuple[str, ...], *, marks_strings: bool = False
+) -> Grammar:
     string = ' string="{string}"' if marks_strings else ""
     return _attribute_grammar(
         wraps,
@@ -321,7 +321,8 @@ FORMATS = (
     ),
     _format("seed-oss", _equals_grammar(("<seed:tool_call>",), ("</seed:tool_call>",))),
     _format(
-        "minimax-m2", _prefixed("", ("<minimax:tool_call>", "<function_calls>"), ("</minimax:tool_call>", "</function_calls>"))
+        "minimax-m2",
+        _prefixed("", ("<minimax:tool_call>", "<function_calls>"), ("</minimax:tool_call>", "</function_calls>")),
     ),
     _format("invoke-in-tool-call", _prefixed("", ("<tool_call>",), ("</tool_call>",))),
     _format("dots", _prefixed("", ("<dots_function_call>",), ("</dots_function_call>",))),

@@ -26,7 +26,9 @@ from runner.callformats.loose_json import Parsed, State, parse
 from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves
 from runner.events import Json
 
-_FIRST_KEY = re.compile(r"\[?\s{0,40}\{{1,2}\s{0,40}(?:[\"'](?P<quoted>[^\"'\n]{0,128})(?P<end>[\"'])?|(?P<bare>[\w.-]{0,128}))")
+_FIRST_KEY = re.compile(
+    r"\[?\s{0,40}\{{1,2}\s{0,40}(?:[\"'](?P<quoted>[^\"'\n]{0,128})(?P<end>[\"'])?|(?P<bare>[\w.-]{0,128}))"
+)
 
 
 def _first_key_fits(text: str, at: int, names: Names) -> bool:
@@ -117,7 +119,21 @@ def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome
 
 
 _FENCE = re.compile(r"(`{3,8})[ \t]{0,4}([\w+-]{0,20})[ \t]{0,4}(?:\n|\Z)")
-_FENCED = ("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "tool", "text", "python", "py", "xml", "plaintext")
+_FENCED = (
+    "",
+    "json",
+    "jsonc",
+    "json5",
+    "tool_call",
+    "tool_calls",
+    "tool_code",
+    "tool",
+    "text",
+    "python",
+    "py",
+    "xml",
+    "plaintext",
+)
 _FENCE_CHARACTERS = 36
 
 
@@ -179,7 +195,9 @@ _INPUT_WORD = "Action Input:"
 def _read_react(text: str, at: int, complete: bool, names: Names) -> Outcome:
     word = text[at : at + len(_ACTION_WORD)]
     if word != _ACTION_WORD:
-        return UNFINISHED if _ACTION_WORD.startswith(word) and at + len(word) >= len(text) and not complete else DECLINED
+        return (
+            UNFINISHED if _ACTION_WORD.startswith(word) and at + len(word) >= len(text) and not complete else DECLINED
+        )
     head = _ACTION.match(text, at)
     if head is None:
         return UNFINISHED if not complete and len(text) - at < 140 and "\n" not in text[at:] else DECLINED
@@ -256,7 +274,10 @@ def _write_json(name: str, arguments: Mapping[str, Json]) -> str:
 
 FORMATS = (
     Format(
-        "json", write=_write_json, plain=_read_bare_json, aliases=("bare-json", "json-list", "xlam", "guided", "json-inline")
+        "json",
+        write=_write_json,
+        plain=_read_bare_json,
+        aliases=("bare-json", "json-list", "xlam", "guided", "json-inline"),
     ),
     Format(
         "llama3-json",
@@ -264,7 +285,9 @@ FORMATS = (
         plain=_read_bare_json,
         stops=("<|eot_id|>", "<|eom_id|>"),
     ),
-    Format("json-fence", write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```", plain=_read_fence),
+    Format(
+        "json-fence", write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```", plain=_read_fence
+    ),
     Format("pythonic", write=lambda name, arguments: f"[{written_call(name, arguments)}]", plain=_read_bare_calls),
     Format(
         "react",
@@ -274,7 +297,9 @@ FORMATS = (
     ),
     Format(
         "command-r-plus",
-        write=lambda name, arguments: f"Action:\n```json\n{dumps([{'tool_name': name, 'parameters': dict(arguments)}])}\n```",
+        write=lambda name, arguments: (
+            f"Action:\n```json\n{dumps([{'tool_name': name, 'parameters': dict(arguments)}])}\n```"
+        ),
         plain=_read_react,
     ),
     Format(

@@ -128,7 +128,7 @@ def _single_string(
 ) -> tuple[Candidate, int] | Outcome | None:
     """One string with its own quotes unescaped inside: it ends at the last quote before the call does."""
     quote = text[keyword.end() : keyword.end() + 1]
-    if quote not in ("'", '"') or text[at:keyword.start()].count("=") > 0:
+    if quote not in ("'", '"') or text[at : keyword.start()].count("=") > 0:
         return None
     if not complete:
         return UNFINISHED

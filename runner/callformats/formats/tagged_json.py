@@ -163,7 +163,10 @@ FORMATS = (
         ("internlm",),
     ),
     _format(
-        "phi4", Wrapper(("functools[",), last_character_opens=True, shape="list"), ("phi-4", "firefunction"), ("<|end|>",)
+        "phi4",
+        Wrapper(("functools[",), last_character_opens=True, shape="list"),
+        ("phi-4", "firefunction"),
+        ("<|end|>",),
     ),
     _format("apertus", Wrapper(("<|tools_prefix|>",), ("<|tools_suffix|>",), shape="named")),
     _format(
