@@ -80,7 +80,7 @@ def accepts(schema: Json, value: Json, root: Schema, depth: int = 0) -> bool:
     known = _resolved(schema, root)
     if known is None or depth > _DEPTH:
         return True
-    allowed = types_of(known, root)
+    allowed = types_of(dict(known), root)
     if allowed and not any(_is(value, name) for name in allowed):
         return False
     if "const" in known and known["const"] != value:

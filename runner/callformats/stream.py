@@ -17,7 +17,7 @@ from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import by_name
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
-from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, RESULT_TOKENS, Marks
+from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
 from runner.callformats.tokens import closer_pattern, closers_of, tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
@@ -64,10 +64,10 @@ class StreamReader:
     """Reads one reply chunk by chunk.
 
     `tools` None takes any name for a tool (foreign logs). `format` names the format the model was asked for: it is
-    tried first. `thinking` True: the prompt has opened a thought already; False: the model does not think, so a lone
-    closer is text; None: not known, and text before a lone closer turns out to be a thought (see `retracted`).
-    `untrusted`: texts of this run that were only to be read. `keep_thoughts` leaves thoughts in the text as written.
-    Raises ValueError for an unknown `format`.
+    tried first, and an unknown name changes nothing. `thinking` True: the prompt has opened a thought already; False:
+    the model does not think, so a lone closer is text; None: not known, and text before a lone closer turns out to be
+    a thought (see `retracted`). `untrusted`: texts of this run that were only to be read. `keep_thoughts` leaves
+    thoughts in the text as written.
     """
 
     def __init__(
@@ -259,6 +259,8 @@ class StreamReader:
                 self._show(end)
             else:
                 self._hide(end)
+        elif self._fence is not None and token not in NOISE:
+            self._show(end)
         else:
             self._fresh = self._fresh or token.startswith("<|start|>") or token == "<|eom|>"
             self._hide(end)
@@ -375,7 +377,8 @@ class StreamReader:
             return None
         rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
         text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
-        if any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings):
+        no_call = any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings)
+        if no_call or not all(map(self._judge.plausible, outcome.block.candidates)):
             self._show(outcome.block.end)
             self._line_tried = True
             return True
@@ -514,12 +517,9 @@ class StreamReader:
 
 
 def _known(name: str | None) -> str | None:
-    if name is None or name in ("native", "auto"):
-        return None
-    known = by_name().get(name)
-    if known is None:
-        raise ValueError(f"no call format named {name!r}; known: {', '.join(sorted(by_name()))}")
-    return known.id
+    """The id of the format named; None for `native`, `auto` and names of others: every format is read anyway (S1)."""
+    known = by_name().get(name) if name is not None else None
+    return known.id if known is not None else None
 
 
 def read(

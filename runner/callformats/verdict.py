@@ -51,6 +51,14 @@ class Judge:
             return refuse(Fault.NOT_ACCEPTED)
         return Call(found.name, arguments, format_id, candidate.id, repaired)
 
+    def plausible(self, candidate: Candidate) -> bool:
+        """Whether an unmarked candidate may be a call at all: fields beside a name are arguments only if the tool
+        has parameters of these names; else the object is data with a name in it."""
+        found = self.offers.find(candidate.name)
+        if not candidate.flat or found is None or not isinstance(candidate.arguments, dict):
+            return True
+        return candidate.arguments.keys() <= properties_of(found.schema).keys()
+
     def _quoted(self, raw: str) -> bool:
         wanted = _squeezed(raw)
         return len(wanted) >= _SHORTEST_QUOTE and any(wanted in _squeezed(text) for text in self.untrusted)

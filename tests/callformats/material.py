@@ -141,9 +141,9 @@ def differences(case: Case, reading: Reading) -> list[str]:
     expect, found = case.expect, []
     if expect.get("content") is not None and reading.text.strip() != expect["content"].strip():
         found.append(f"text {reading.text!r} != {expect['content']!r}")
-    if expect.get("reasoning") is not None and case.reasoning_known:
-        if reading.thought.strip() != expect["reasoning"].strip():
-            found.append(f"thought {reading.thought!r} != {expect['reasoning']!r}")
+    thought = expect.get("reasoning") if case.reasoning_known else None
+    if thought is not None and reading.thought.strip() != thought.strip():
+        found.append(f"thought {reading.thought!r} != {thought!r}")
     if expect.get("calls") is not None:
         found += _call_differences(case, reading)
     return found

@@ -59,13 +59,9 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
     while True:
         if not _first_key_fits(text, here, names):
             return DECLINED
-        parsed = parse(text, here)
+        parsed, end = _value(text, here)
         if parsed.state is State.BROKEN:
-            return GaveUp(parsed.end)
-        end = parsed.end
-        while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
-            end += 1
-            parsed = replace(parsed, mended=True)
+            return GaveUp(end)
         more = candidates(parsed, text[here:end])
         if parsed.state is not State.WHOLE and names.whole and not complete:
             return UNFINISHED
@@ -82,6 +78,16 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         if following >= len(text):
             return _all_named(tuple(found), end) if complete else UNFINISHED
         here = following
+
+
+def _value(text: str, at: int) -> tuple[Parsed, int]:
+    """The value at `at` and its end, past closers that are one too many."""
+    parsed = parse(text, at)
+    end = parsed.end
+    while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
+        end += 1
+        parsed = replace(parsed, mended=True)
+    return parsed, end
 
 
 def _all_named(found: tuple[Candidate, ...], end: int) -> Outcome:
