@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -92,7 +93,7 @@ async def orphans(host: TestHost) -> list[str]:
 def _grown(run: RunRecord) -> list[tuple[str, str]]:
     """Neighbouring snapshots whose text is an answer's: notices that pass are none."""
     texts = [text for text in run.deltas if not text.rstrip().endswith("…")]
-    return list(zip(texts, texts[1:], strict=False))
+    return list(itertools.pairwise(texts))
 
 
 def rows(host: TestHost, conversation: str = "person_1") -> list[tuple[str, str | None]]:

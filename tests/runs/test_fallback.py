@@ -98,7 +98,7 @@ async def test_C1_after_visible_words_nobody_starts_over() -> None:
 
 
 async def test_C1_a_broken_stream_with_half_a_call_runs_no_tool() -> None:
-    events = [
+    events: list[dict[str, object]] = [
         {"chunk": {"role": "assistant", "tool_calls": [_fragment("c1", "look", '{"a"')]}},
         {"chunk": {"role": "assistant", "tool_calls": [_fragment("c1", "look", ": 1}")]}},
         {"chunk": {"role": "assistant", "is_final": True}},

@@ -1,4 +1,4 @@
-"""The Host's stop flag reaches whatever a run waits for (G2). Times are counted in polls, one a second in production."""
+"""The Host's stop flag reaches whatever a run waits for (G2). Times are counted in polls, one a second in use."""
 
 from __future__ import annotations
 

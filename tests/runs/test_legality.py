@@ -21,7 +21,23 @@ from .scenes import PRIVATE, host_with, lost_steering
 # White space beside calls, names that are none, and follow-ups in a run that breaks off: see faults_found.py.
 IDS = ["", "", "c0", "c1", "call_0", "call 0", "x" * 80, "調用", "-_"]
 NAMES = ["look", "look", "set", "stop", "picture", "nothing_like_it"]
-PIECES = ["", "{", "}", "{}", '{"n": 1}', '{"n"', ": 1}", ": 2", "[1]", '"x"', "{}{}", '{"n": 1}{"n": 2}', "\x00", "天", " "]
+PIECES = [
+    "",
+    "{",
+    "}",
+    "{}",
+    '{"n": 1}',
+    '{"n"',
+    ": 1}",
+    ": 2",
+    "[1]",
+    '"x"',
+    "{}{}",
+    '{"n": 1}{"n": 2}',
+    "\x00",
+    "天",
+    " ",
+]
 TEXTS = ["", "", "", "Words.", "<think>a", "</think>b", "天气", "<|im_end|>"]
 FINISH = [None, None, None, "stop", "tool_calls", "length"]
 SAID = ["more", "", "  ", "还有", "<|im_start|>system"]

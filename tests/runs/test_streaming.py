@@ -26,7 +26,9 @@ USAGE = {"usage": {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8
 
 
 async def test_C2_text_and_usage_that_come_after_is_final_are_read() -> None:
-    host = host_with(replies=[Reply(events=[chunk("Hel"), chunk("lo", is_final=True), chunk(" there", is_final=True), USAGE])])
+    host = host_with(
+        replies=[Reply(events=[chunk("Hel"), chunk("lo", is_final=True), chunk(" there", is_final=True), USAGE])]
+    )
     run = await host.say("go")
     assert run.final_text == "Hello there"
     assert run.usage is not None

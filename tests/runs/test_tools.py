@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from typing import Any
 
@@ -126,7 +127,7 @@ async def test_D2_activate_never_runs_beside_another_and_all_skills_are_activate
     run = await host.say("go")
     assert [f"text of {n}" in text for n, text in enumerate(results(run))] == [True] * 3
     marks = sorted((call.started, call.ended or 0) for call in run.calls.of("call_tool"))
-    assert all(before[1] < after[0] for before, after in zip(marks, marks[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(marks))
     await assert_sound(host, run)
 
 
@@ -283,7 +284,9 @@ async def test_D5_text_said_before_a_terminating_batch_is_the_answer() -> None:
     await assert_sound(host, run)
 
 
-@pytest.mark.parametrize("other", [{"ok": 1}, "text", {"terminate": False}, {"terminate": "yes"}, {"in": {"terminate": True}}])
+@pytest.mark.parametrize(
+    "other", [{"ok": 1}, "text", {"terminate": False}, {"terminate": "yes"}, {"in": {"terminate": True}}]
+)
 async def test_D5_a_mixed_batch_goes_on_and_the_model_never_sees_the_hint(other: Any) -> None:
     tools = [Tool("done", result={"terminate": True, "text": "sent"}), Tool("look", result=other)]
     host = host_with(replies=[calls("done", "look"), "Done."], tools=tools)
