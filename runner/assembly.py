@@ -1,4 +1,4 @@
-"""Gathering what a run starts from: prompt and history, asked for at once (B1, B5)."""
+"""Gathering what a run starts from: prompt, history and knowledge, asked for at once (B1, B5, E1)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from runner.conversation.speakers import GROUP_LINE, Speakers
 from runner.conversation.units import System, Unit, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import Host
+from runner.knowledge import retrieve
 from runner.memory import ToolMemory, unsaid_turns
 from runner.past import Past, read_past
 from runner.tools.catalogue import Catalogue
@@ -55,12 +56,13 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assemb
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
+        knowledge_task = group.create_task(retrieve(host, settings.knowledge, ctx.resources, ctx.input, notes))
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
     return Assembled(
         view=_view(prompt, past, speakers, _Terms(settings, catalogue, _skills(ctx, catalogue), unsaid)),
-        question=current_turn(ctx.input, ctx.actor, speakers),
+        question=current_turn(ctx.input, ctx.actor, speakers, knowledge_task.result()),
         catalogue=catalogue,
         speakers=speakers,
         memory=ToolMemory(unsaid, wanted=settings.tools.memory),

@@ -24,6 +24,7 @@ from runner.context.digest import digest
 from runner.context.folding import Fold, closed, folded, spans
 from runner.context.meter import Meter
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, plan
+from runner.context.reference import bounded
 from runner.context.summary import MARGIN, Material, Refusal, Summarise, draft, judge, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
@@ -207,8 +208,9 @@ class Context:
         fixed = Fixed(prices.system(view.system) + prices.units(view.opening), prices.tools(view.tools))
         limits = Limits(room, self._wishes.recent, self._wishes.summary)
         limit = limits.summary_room(fixed)
+        units = self._with_less_knowledge(view, room - fixed.all - self._summary_tokens(prices), prices)
         made = plan(
-            view.units,
+            units,
             fixed=fixed,
             limits=limits,
             prices=prices,
@@ -221,6 +223,11 @@ class Context:
             await self._summarise(material, _Bounds(int(budget.input * MARGIN), limit, prices), ask=ask)
         self._log(f"context: {made.step}, {len(view.units)} units to {len(made.kept)}, {made.tokens} tokens planned")
         return replace(view, units=made.kept, question=made.question, leaving=0, before=())
+
+    @staticmethod
+    def _with_less_knowledge(view: View, free: int, prices: Prices) -> tuple[Unit, ...]:
+        """The units where all fit, else with knowledge cut to its share (E2)."""
+        return view.units if prices.units(view.units) <= free else bounded(view.units, view.question, free, prices)
 
     def _summary_tokens(self, prices: Prices) -> int:
         return prices.text(summary_block(self._summary)) if self._summary else 0

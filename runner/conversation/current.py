@@ -9,13 +9,16 @@ from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
 from runner.conversation.speakers import Speakers
-from runner.conversation.units import Image, Part, Text, UserTurn
+from runner.conversation.units import Image, Part, Reference, Text, UserTurn
 
 NOTHING_SAID = "[empty message]"
 """Stands for a message in which nothing can be read (a sticker, a failed upload)."""
 
 _NAME_LIMIT = 120
 """Characters of a file name that reach the model."""
+
+_HOST_IMAGE = "[Image]"
+"""What the Host writes in place of a picture that the primary model cannot see (host-contract §5)."""
 
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
 
@@ -33,14 +36,19 @@ def parts_of_input(value: AgentInput, actor_id: str | None, speakers: Speakers) 
     return (Text(speakers.says(actor_id, words)), *pictures) if words.strip() or speakers.group else pictures
 
 
-def current_turn(value: AgentInput, actor: ActorContext | None, speakers: Speakers) -> UserTurn:
-    """One message as a user turn of its own."""
-    return UserTurn(parts_of_input(value, actor.actor_id if actor else None, speakers))
+def current_turn(
+    value: AgentInput, actor: ActorContext | None, speakers: Speakers, knowledge: Reference | None = None
+) -> UserTurn:
+    """One message as a user turn of its own, what was found for it before its words (E2)."""
+    said = parts_of_input(value, actor.actor_id if actor else None, speakers)
+    return UserTurn((knowledge, *said) if knowledge is not None else said)
 
 
-def text_of(turn: UserTurn) -> str:
-    """The words of a turn, for retrieval and for the language of notices."""
-    return turn.text()
+def said_in(value: AgentInput) -> str:
+    """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
+    texts = [element.text for element in value.contents if element.type == "text" and element.text]
+    own = "\n".join(text for text in texts if text.strip() != _HOST_IMAGE)
+    return (own if texts else value.to_text()).strip()
 
 
 def _images(element: ContentElement) -> Sequence[Image]:
