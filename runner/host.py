@@ -19,6 +19,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 from langbot_plugin.api.entities.builtin.provider.reasoning import ReasoningLevel
 from langbot_plugin.api.entities.builtin.rag.context import RetrievalResultEntry
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
+from langbot_plugin.api.entities.builtin.runner.box import BoxBinding, BoxFile, BoxStatus
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIException
 from langbot_plugin.api.entities.builtin.runner.page_results import HistoryPage
@@ -77,6 +78,21 @@ class Host(Protocol):
 
     async def rerank(self, model_id: str, query: str, documents: Sequence[str], top_k: int) -> list[int]:
         """Places in `documents` (at most 64), best first, each once (§7.8)."""
+
+    async def box_status(self) -> BoxStatus:
+        """Whether there is a sandbox, and the key a managed deployment demands (H1)."""
+
+    async def acquire_box(self, key: str) -> str:
+        """The id of the sandbox of this key, created where there is none."""
+
+    async def bind_box(self, box_id: str) -> BoxBinding:
+        """Make it the sandbox of this run."""
+
+    async def import_attachment(self, ref: str) -> BoxFile:
+        """Put one file of the message into the bound sandbox. One at a time: a batch fails as a whole (§9)."""
+
+    async def export_files(self, paths: Sequence[str]) -> list[BoxFile]:
+        """Take 1 to 20 files out; all files of this run that were accepted and not yet sent (§9)."""
 
     async def steering(self) -> list[SteeringInputItem]:
         """Follow-up messages claimed by this run since the last pull, oldest first (G1)."""
@@ -163,6 +179,27 @@ class ProxyHost:
         with _failures("rerank"):
             ranked = await self._api.invoke_rerank(model_id, query, list(documents), top_k)
             return _places(ranked, len(documents))
+
+    async def box_status(self) -> BoxStatus:
+        with _failures("box_status"):
+            return await self._api.get_box_status()
+
+    async def acquire_box(self, key: str) -> str:
+        with _failures("acquire_box"):
+            return (await self._api.acquire_box(key)).id
+
+    async def bind_box(self, box_id: str) -> BoxBinding:
+        with _failures("bind_box"):
+            return await self._api.bind_box(box_id)
+
+    async def import_attachment(self, ref: str) -> BoxFile:
+        with _failures("import_attachment"):
+            (file,) = await self._api.import_box_attachments([ref])
+            return file
+
+    async def export_files(self, paths: Sequence[str]) -> list[BoxFile]:
+        with _failures("export_files"):
+            return await self._api.export_box_files(list(paths))
 
     async def steering(self) -> list[SteeringInputItem]:
         if not self._can.steering_pull:

@@ -15,6 +15,7 @@ from config.choices import ToolMode
 from config.notices import Notice, say
 from config.settings import Settings
 from runner.assembly import Assembled, assemble
+from runner.box import Sandbox
 from runner.context import checkpoint as checkpoints
 from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint
@@ -23,7 +24,7 @@ from runner.context.meter import Meter
 from runner.context.summary import Summarise, SummaryReply
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import Request
-from runner.conversation.units import AssistantTurn
+from runner.conversation.units import AssistantTurn, Image
 from runner.deadline import Deadline, deadline_for
 from runner.ending import Say, answered, stopped
 from runner.errors import HostCallFailed, RunCancelled, TimeIsUp
@@ -38,6 +39,7 @@ from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
+from runner.sandbox.exports import Unsent
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
@@ -51,6 +53,10 @@ WINDOW_KEY = "model_context_window_tokens"
 
 _SAVE_LIMIT = 1.5
 """Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
+
+
+_COLLECT_LIMIT = 60.0
+"""Seconds that fetching files out of the sandbox may keep the finished answer waiting."""
 
 
 class Worker:
@@ -95,6 +101,7 @@ class _Run:
         self._progress = Progress(self._visible, outbox.show, wanted=settings.progress_notices)
         self._bench: Bench | None = None
         self._started: _Started | None = None
+        self._sandbox = Sandbox(ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")))
         self._say: Say = partial(_say_in, settings, ctx.input.to_text())
         self._deadline = _deadline_of(ctx, settings)
 
@@ -114,9 +121,20 @@ class _Run:
         if ending.silent and not self._visible.shown:
             return (Completed(usage=self._usage()),)
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
+        notes += self._notes_on_files()
         if ending.concluded and not self._visible.shown:
             notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._settings.tools.max_rounds))
-        return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=self._record())
+        files = tuple(self._sandbox.collected.file_ids)
+        record = self._record()
+        return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=record, file_ids=files)
+
+    def _notes_on_files(self) -> list[str]:
+        """What the person has to know about pictures that were not seen and files that are not sent (B4, H3)."""
+        notes = [self._say(Notice.IMAGES_LEFT_OUT_NOTE)] if self._started and self._started.pictures_unseen() else []
+        for notice, why in ((Notice.FILES_TOO_LARGE_NOTE, Unsent.LIMIT), (Notice.FILES_FAILED_NOTE, Unsent.FAILED)):
+            if names := self._sandbox.collected.names(why):
+                notes.append(self._say(notice, files=names))
+        return notes
 
     async def _guarded(self) -> Ending:
         """The run's work under its own deadline, with an eye on the Host's stop flag."""
@@ -135,18 +153,21 @@ class _Run:
     async def _work(self) -> Ending:
         models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)
         bench = self._bench = Bench(self._host, Lineup(models), remove_think=self._settings.remove_think)
-        start = await assemble(self._ctx, self._host, self._settings)
+        start = await assemble(self._ctx, self._host, self._settings, self._sandbox)
         for note in start.notes:
             self._outbox.post(Log(note, "warning"))
         context = await self._context(start, bench)
-        started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context)
         view = RunView(start.view, context, partial(self._budget, start.checkpoint))
         view.ask(start.question)
         turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say)
+        rounds = self._rounds(start)
+        steering = Steering(self._host, start.speakers)
+        started = self._started = _Started(start, steering, context, turns)
+        self._sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
         return await Loop(
             view,
             turns,
-            self._rounds(start),
+            rounds,
             started.steering,
             self._deadline,
             self._settle,
@@ -172,7 +193,7 @@ class _Run:
     def _rounds(self, start: Assembled) -> Rounds:
         settings = self._settings
         executor = Executor(
-            self._host.call_tool,
+            self._sandbox.call_tool,
             Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
             self._worker.tool_slots,
             self._outbox.post,
@@ -190,6 +211,8 @@ class _Run:
     async def _settle(self, ending: Ending) -> None:
         """What has to be done before the last look for follow-ups; a failure costs memory, never the answer (Q4)."""
         self._outbox.flush()
+        if not ending.silent or self._visible.shown:
+            await self._sandbox.collect(self._collect_until())
         if self._started is None:
             return
         memory = self._started.memory
@@ -201,6 +224,10 @@ class _Run:
         except HostCallFailed as failure:
             self._outbox.post(Log(f"the record of tools could not be kept: {failure}", "warning"))
         await self._save_checkpoint()
+
+    def _collect_until(self) -> float:
+        end, limit = self._deadline.end, _clock() + _COLLECT_LIMIT
+        return limit if end is None else min(limit, end - _SAVE_LIMIT)
 
     async def _save_what_was_learned(self) -> None:
         """After a failure too: the size a model refused is its window from now on (C7). Never costs the ending."""
@@ -233,10 +260,20 @@ class _Run:
 class _Started:
     """What exists once a run is assembled. `saved`: the checkpoint was written, or need not be."""
 
-    memory: ToolMemory
+    start: Assembled
     steering: Steering
     context: Context
+    turns: Turns
     saved: bool = False
+
+    @property
+    def memory(self) -> ToolMemory:
+        return self.start.memory
+
+    def pictures_unseen(self) -> bool:
+        """Whether pictures that people sent had to be left out."""
+        sent = any(isinstance(part, Image) for part in self.start.question.parts) or self.steering.pictures > 0
+        return sent and self.turns.images_left_out
 
 
 def _summariser(write: Callable[[Request], Awaitable[Reply]]) -> Summarise:

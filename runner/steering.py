@@ -8,19 +8,20 @@ from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputIte
 
 from runner.conversation.current import parts_of_input
 from runner.conversation.speakers import Speakers
-from runner.conversation.units import Part, UserTurn
+from runner.conversation.units import Image, Part, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import Host
 
 
 @dataclass(slots=True)
 class Steering:
-    """Pulls follow-ups of one run. `pulled` counts what came, for the log."""
+    """Pulls follow-ups of one run. `pulled` counts what came, for the log; `pictures` the pictures in it."""
 
     host: Host
     speakers: Speakers
     pulled: int = 0
     failed_pulls: int = 0
+    pictures: int = 0
 
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
@@ -35,7 +36,9 @@ class Steering:
         if not items:
             return None
         self.pulled += len(items)
-        return UserTurn(tuple(part for item in items for part in self._parts(item)))
+        parts = tuple(part for item in items for part in self._parts(item))
+        self.pictures += sum(isinstance(part, Image) for part in parts)
+        return UserTurn(parts)
 
     def _parts(self, item: SteeringInputItem) -> tuple[Part, ...]:
         actor = item.actor
