@@ -14,7 +14,7 @@ BODY = "aGVsbG8="
 
 
 def item(number: int, kind: str, source: str, **more: str | None) -> InputAttachment:
-    return InputAttachment(type=kind, source=source, ref=f"attachment-{number}", **more)  # type: ignore[arg-type]
+    return InputAttachment(type=kind, source=source, ref=f"attachment-{number}", **more)
 
 
 def test_B4_a_voice_that_the_host_lists_as_file_and_as_voice_is_one_voice() -> None:
