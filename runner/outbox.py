@@ -47,6 +47,8 @@ class Outbox:
         self._sent_text: str | None = None
         self._sequence = 0
         self._due = 0.0
+        self._full = False
+        self._finished = False
         self._spoken = clock()
         self._changed = asyncio.Event()
 
@@ -66,6 +68,10 @@ class Outbox:
         self._due = 0.0
         self._changed.set()
 
+    @property
+    def finished(self) -> bool:
+        return self._finished
+
     def post(self, event: Event) -> None:
         """Anything but a snapshot, in order."""
         self._queue.append(event)
@@ -78,9 +84,11 @@ class Outbox:
         not shown yet.
         """
         self._pending = None
-        if isinstance(last[0], Answer) and self._sequence:
-            self._queue.extend(self._snapshot(last[0].text))
+        answer = next((event for event in last if isinstance(event, Answer)), None)
+        if answer is not None and self._sequence:
+            self._queue.extend(self._snapshot(answer.text))
         self._queue.extend(last)
+        self._finished = True
         self._changed.set()
 
     async def events(self) -> AsyncGenerator[Event, None]:
@@ -118,7 +126,10 @@ class Outbox:
     def _snapshot(self, text: str) -> list[Snapshot]:
         """The snapshot of a text; none when it says nothing new, or when no frame can hold it."""
         # Content and all_content both carry the text, so it counts twice.
-        if text == self._sent_text or not text.strip() or 2 * wire_bytes(text) > FRAME_BUDGET:
+        if self._full or text == self._sent_text or not text.strip():
+            return []
+        if 2 * wire_bytes(text) > FRAME_BUDGET:
+            self._full = True  # visible text only grows: no later snapshot fits either
             return []
         self._sent_text = text
         self._sequence += 1

@@ -24,11 +24,11 @@ from runner.context.meter import Meter
 from runner.context.summary import Summarise, SummaryReply
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import Request
-from runner.conversation.units import AssistantTurn, Image
+from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
-from runner.ending import Say, answered, stopped
+from runner.ending import answered, stopped
 from runner.errors import HostCallFailed, RunCancelled, TimeIsUp
-from runner.events import Completed, Event, Json, Log, Usage
+from runner.events import Completed, Event, Failed, Json, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
@@ -50,6 +50,9 @@ from runner.visible import Visible
 
 WINDOW_KEY = "model_context_window_tokens"
 """Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
+
+_CLOSING_LIMIT = 0.5
+"""Seconds past the own deadline that closing what is open may take before the answer goes out without waiting."""
 
 _SAVE_LIMIT = 1.5
 """Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
@@ -78,6 +81,7 @@ async def run(
     if notes:
         outbox.post(Log(f"settings: {'; '.join(notes)}", "warning"))
     driving = asyncio.create_task(_Run(ctx, host, settings, worker, outbox).drive())
+    driving.add_done_callback(partial(_last_words, outbox))
     try:
         async with aclosing(outbox.events()) as events:
             async for event in events:
@@ -86,6 +90,12 @@ async def run(
         driving.cancel()
         with suppress(asyncio.CancelledError):
             await driving
+
+
+def _last_words(outbox: Outbox, driving: asyncio.Task[None]) -> None:
+    """No reader waits for ever: a run that died without its last words gets them here (Q4)."""
+    if not outbox.finished:
+        outbox.finish(Failed("the run ended without an ending; please report this", "runner.internal"))
 
 
 class _Run:
@@ -101,40 +111,75 @@ class _Run:
         self._progress = Progress(self._visible, outbox.show, wanted=settings.progress_notices)
         self._bench: Bench | None = None
         self._started: _Started | None = None
-        self._sandbox = Sandbox(ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")))
-        self._say: Say = partial(_say_in, settings, ctx.input.to_text())
         self._deadline = _deadline_of(ctx, settings)
+        self._sandbox = Sandbox(ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")))
 
     async def drive(self) -> None:
         """Run, and whatever happens post exactly one terminal event."""
+        work = asyncio.create_task(self._guarded())
         try:
-            ending = await self._guarded()
+            # A stream that will not close must not hold the answer past the Host's own end.
+            await asyncio.wait({work}, timeout=self._patience())
+            last = self._ended(work.result()) if work.done() else await self._stopped(TimeIsUp())
+            last = (*self._missed(), *last)
+        except asyncio.CancelledError as outcome:
+            if _is_cancelled():
+                raise
+            last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
-            await self._save_what_was_learned()
-            last = stopped(_root_of(outcome), self._visible, self._say, self._usage(), self._record())
-        else:
-            last = self._ended(ending)
+            last = await self._stopped(_root_of(outcome))
+        finally:
+            work.cancel()
         self._outbox.finish(*last)
+        with suppress(asyncio.CancelledError, Exception):
+            await work
+
+    def _missed(self) -> tuple[Event, ...]:
+        """A line for the owner when follow-ups could not be asked for: somebody may have got no reply (G1)."""
+        failed = self._started.steering.failed_pulls if self._started else 0
+        if not failed:
+            return ()
+        return (Log(f"follow-up messages could not be asked for {failed} time(s)", "warning"),)
+
+    def _patience(self) -> float | None:
+        end = self._deadline.end
+        return None if end is None else max(0.0, end - _clock()) + _CLOSING_LIMIT
 
     def _ended(self, ending: Ending) -> tuple[Event, ...]:
         """The last events of a run that ended by itself; a silent one says nothing at all (D5)."""
         if ending.silent and not self._visible.shown:
-            return (Completed(usage=self._usage()),)
+            if self._outbox.last_shown is None:
+                return (Completed(usage=self._usage()),)
+            self._visible.note(self._say(Notice.DONE))  # a passing notice stands on the card: it may not stay there
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
-        notes += self._notes_on_files()
         if ending.concluded and not self._visible.shown:
             notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._settings.tools.max_rounds))
-        files = tuple(self._sandbox.collected.file_ids)
-        record = self._record()
+        if self._started and self._started.view.images_left_out:
+            notes.append(self._say(Notice.IMAGES_LEFT_OUT_NOTE))
+        notes += self._notes_on_files()
+        files, record = tuple(self._sandbox.collected.file_ids), self._record()
         return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=record, file_ids=files)
 
     def _notes_on_files(self) -> list[str]:
-        """What the person has to know about pictures that were not seen and files that are not sent (B4, H3)."""
-        notes = [self._say(Notice.IMAGES_LEFT_OUT_NOTE)] if self._started and self._started.pictures_unseen() else []
-        for notice, why in ((Notice.FILES_TOO_LARGE_NOTE, Unsent.LIMIT), (Notice.FILES_FAILED_NOTE, Unsent.FAILED)):
-            if names := self._sandbox.collected.names(why):
-                notes.append(self._say(notice, files=names))
-        return notes
+        """What the person has to know about files that are not sent (H3)."""
+        left = self._sandbox.collected
+        notes = ((Notice.FILES_TOO_LARGE_NOTE, Unsent.LIMIT), (Notice.FILES_FAILED_NOTE, Unsent.FAILED))
+        return [self._say(notice, files=names) for notice, why in notes if (names := left.names(why))]
+
+    async def _stopped(self, outcome: BaseException) -> tuple[Event, ...]:
+        """The last events of a run that could not end by itself."""
+        await self._save_what_was_learned()
+        started = self._started
+        if started is not None and started.steering.unanswered:
+            count = started.steering.unanswered
+            self._outbox.post(Log(f"{count} follow-up message(s) were taken and not answered", "warning"))
+        files = tuple(self._sandbox.collected.file_ids)
+        return stopped(outcome, self._visible, self._say, self._usage(), self._record(), files)
+
+    def _say(self, notice: Notice, **values: object) -> str:
+        """A sentence of the runner in the language of the newest thing said."""
+        newest = self._started.steering.newest_text if self._started else ""
+        return say(notice, self._settings.notice_locale(newest or self._ctx.input.to_text()), **values)
 
     async def _guarded(self) -> Ending:
         """The run's work under its own deadline, with an eye on the Host's stop flag."""
@@ -144,9 +189,9 @@ class _Run:
                 watching = group.create_task(watch(self._host, self._worker.polls))
                 ending = await self._work()
                 watching.cancel()
-        except TimeoutError as error:
+        except Exception as error:
             if timeout.expired():
-                raise TimeIsUp from error
+                raise TimeIsUp from error  # whatever fell over while the time ran out
             raise
         return ending
 
@@ -159,10 +204,9 @@ class _Run:
         context = await self._context(start, bench)
         view = RunView(start.view, context, partial(self._budget, start.checkpoint))
         view.ask(start.question)
+        started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context, view)
         turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say)
         rounds = self._rounds(start)
-        steering = Steering(self._host, start.speakers)
-        started = self._started = _Started(start, steering, context, turns)
         self._sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
         return await Loop(
             view,
@@ -260,20 +304,11 @@ class _Run:
 class _Started:
     """What exists once a run is assembled. `saved`: the checkpoint was written, or need not be."""
 
-    start: Assembled
+    memory: ToolMemory
     steering: Steering
     context: Context
-    turns: Turns
+    view: RunView
     saved: bool = False
-
-    @property
-    def memory(self) -> ToolMemory:
-        return self.start.memory
-
-    def pictures_unseen(self) -> bool:
-        """Whether pictures that people sent had to be left out."""
-        sent = any(isinstance(part, Image) for part in self.start.question.parts) or self.steering.pictures > 0
-        return sent and self.turns.images_left_out
 
 
 def _summariser(write: Callable[[Request], Awaitable[Reply]]) -> Summarise:
@@ -302,8 +337,10 @@ def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
     return deadline_for(_clock(), settings.timeout, host_left)
 
 
-def _say_in(settings: Settings, newest_text: str, notice: Notice, **values: object) -> str:
-    return say(notice, settings.notice_locale(newest_text), **values)
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this very task, rather than something it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _root_of(outcome: Exception) -> BaseException:

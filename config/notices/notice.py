@@ -43,6 +43,7 @@ class Notice(StrEnum):
     TOOL_OFF_NOTE = auto()
     BROKEN_OFF_NOTE = auto()
     INTERNAL_NOTE = auto()
+    DONE = auto()
 
     @property
     def placeholders(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from tests.host import (
     Fault,
     Model,
     ModelRequest,
+    Reason,
     Reply,
     RunRecord,
     TestHost,
@@ -20,6 +21,7 @@ from tests.host import (
     ToolCall,
     full_manifest,
 )
+from tests.runs.scenes import orphans
 
 SANDBOX = {"exec", "read", "write", "edit", "glob", "grep"}
 PDF = Attachment("report.pdf", "JVBERi0xLjQ=")
@@ -32,11 +34,6 @@ def host_with(box: Box, **given: Any) -> TestHost:
 
 def counted(run: RunRecord) -> int:
     return sum(1 for name in run.calls.names if name != "run_get")
-
-
-async def left_behind(host: TestHost) -> list[str]:
-    """Tasks of the plugin that outlive the run: what a hanging Host still does is its own."""
-    return [str(task) for task in await host.orphans() if "HostHandler" not in str(task)]
 
 
 def save(path: str = "out.txt", content: str = "hi") -> Any:
@@ -254,6 +251,17 @@ async def test_H3_files_made_before_and_after_a_follow_up_all_go_out_once() -> N
     assert len(run.completed) == 1
 
 
+async def test_H3_files_that_were_fetched_go_out_though_the_run_fails_after_a_follow_up() -> None:
+    box = Box()
+    making(box, first=b"1")
+    host = host_with(box, replies=[run_command(), "One."])
+    host.model.default = lambda _request: Reply(error=Reason.CONNECTION)
+    host.when("export_box_files", lambda: host.steer("and another"))
+    run = await host.say("go")
+    assert run.files == ["first"]
+    assert run.answer is not None and run.answer.startswith("One.")
+
+
 async def test_H3_no_call_waits_between_the_last_pull_and_the_end() -> None:
     box = Box()
     making(box, a=b"1")
@@ -298,7 +306,7 @@ async def test_Q4_whatever_box_call_fails_an_answer_comes(action: str, fault: Fa
     assert host.faults.unused == []
     assert len([kind for kind in run.types if kind in ("run.completed", "run.failed")]) == 1
     assert all(request.violations() == [] for request in run.requests)
-    assert await left_behind(host) == []
+    assert await orphans(host) == []
     if fault.kind == "slow":
         assert run.files == ["a.txt", "b.txt"]
 
@@ -323,4 +331,4 @@ async def test_Q4_a_stop_at_any_box_call_ends_the_run(action: str) -> None:
     host.when(action, host.cancel)
     run = await host.say("go", attachments=[] if action == "get_box_status" else [PDF])
     assert run.status == "cancelled"
-    assert await left_behind(host) == []
+    assert await orphans(host) == []

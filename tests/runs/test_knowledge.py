@@ -11,6 +11,7 @@ import pytest
 from components.runner.default import DefaultRunner
 from runner.conversation.knowledge import INTRODUCTION
 from tests.host import Chunk, Fault, KnowledgeBase, Model, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest
+from tests.runs.scenes import orphans
 
 OSLO = "The Oslo office closes at four."
 SOURCE = "--- data block 1 from source 1"
@@ -206,7 +207,7 @@ async def test_Q4_a_stop_during_retrieval_ends_the_run(action: str) -> None:
     host.when(action, host.cancel)
     run = await host.say("hi")
     assert run.status == "cancelled"
-    assert await host.orphans() == []
+    assert await orphans(host) == []
 
 
 async def test_E1_a_rerank_model_that_is_not_granted_is_noted_and_done_without() -> None:
