@@ -1,4 +1,4 @@
-"""Gathering what a run starts from: prompt and history, asked for at once (B1, B5)."""
+"""Gathering what a run starts from: prompt, history, knowledge and sandbox, all asked for at once (B1, B5, E1, H1)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Settings
+from runner.box import Sandbox
 from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
@@ -23,6 +24,7 @@ from runner.conversation.speakers import GROUP_LINE, Speakers
 from runner.conversation.units import System, Unit, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import Host
+from runner.knowledge import retrieve
 from runner.memory import ToolMemory, unsaid_turns
 from runner.past import Past, read_past
 from runner.tools.catalogue import Catalogue
@@ -48,20 +50,29 @@ class Assembled:
     notes: tuple[str, ...]
 
 
-async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assembled:
+async def assemble(ctx: RunnerContext, host: Host, settings: Settings, sandbox: Sandbox) -> Assembled:
     """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
     notes: list[str] = []
-    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=True)
     checkpoint = _checkpoint(ctx)
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
+        knowledge_task = group.create_task(retrieve(host, settings.knowledge, ctx.resources, ctx.input, notes))
+        sandbox_task = group.create_task(sandbox.open(ctx))
+    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=not sandbox.offered)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
     return Assembled(
         view=_view(prompt, past, speakers, _Terms(settings, catalogue, _skills(ctx, catalogue), unsaid)),
-        question=current_turn(ctx.input, ctx.actor, speakers),
+        question=current_turn(
+            ctx.input,
+            ctx.actor,
+            speakers,
+            knowledge=knowledge_task.result(),
+            places=sandbox_task.result(),
+            aside=sandbox.line,
+        ),
         catalogue=catalogue,
         speakers=speakers,
         memory=ToolMemory(unsaid, wanted=settings.tools.memory),
