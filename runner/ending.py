@@ -63,7 +63,8 @@ def stopped(
     notice = _notice_for(outcome, visible, say)
     if notice is None:
         return (log, _failed(outcome, usage))
-    visible.note(notice)
+    if notice:
+        visible.note(notice)
     return (log, *answered(visible, say, usage, record=record, file_ids=file_ids, finish_reason="error"))
 
 
@@ -92,7 +93,7 @@ def _cancelled(visible: Visible, say: Say, usage: Usage | None, record: Mapping[
 
 
 def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | None:
-    """What the person in the chat must know; None when the Host's own hint says enough (C8)."""
+    """What the person in the chat must know; None when the Host's own hint says enough (C8), "" when it was said."""
     if isinstance(outcome, TimeIsUp):
         return say(Notice.TIME_LIMIT_NOTE if visible.shown else Notice.TIME_LIMIT)
     if isinstance(outcome, NoUsableModel):
@@ -100,7 +101,7 @@ def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | Non
     if isinstance(outcome, InputTooLarge):
         return say(_TOO_LARGE.get(outcome.part, Notice.MESSAGE_TOO_LARGE))
     if isinstance(outcome, BrokenOff):
-        return say(Notice.BROKEN_OFF_NOTE)
+        return ""
     if isinstance(outcome, AllModelsFailed):
         return say(Notice.ALL_MODELS_FAILED, reason=outcome.failures[-1].cause.value) if visible.shown else None
     return say(Notice.INTERNAL_NOTE) if visible.shown else None

@@ -6,6 +6,7 @@ module that knows the proxy (I1).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
@@ -153,6 +154,7 @@ class ProxyHost:
             )
             async with aclosing(cast(AsyncGenerator[LLMStreamEvent, None], events)) as owned:
                 async for event in owned:
+                    _mind_cancellation()
                     yield event
 
     async def invoke(self, call: ModelCall) -> LLMInvokeResult:
@@ -247,6 +249,7 @@ def _failures(action: str) -> Iterator[None]:
     """Turn everything the proxy raises into `HostCallFailed` (host-contract §2.3, pitfall 57)."""
     try:
         yield
+        _mind_cancellation()
     except PermissionDeniedError as error:
         raise HostCallFailed(action, HostFailure.DENIED, str(error)) from error
     except AgentAPIException as error:
@@ -259,6 +262,16 @@ def _failures(action: str) -> Iterator[None]:
     except (RuntimeError, ConnectionError) as error:
         # "This LangBot Host does not support …", "Plugin invocation has ended", and a handler that was torn down.
         raise HostCallFailed(action, HostFailure.CONNECTION, f"{type(error).__name__}: {error}"[:500]) from error
+
+
+def _mind_cancellation() -> None:
+    """Raise the CancelledError that came together with the Host's answer.
+
+    In Python 3.11 `asyncio.wait_for`, with which the SDK waits, returns the answer then and forgets the cancellation.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _kind_of(error: AgentAPIException) -> HostFailure:

@@ -21,6 +21,9 @@ _POLL_LIMIT = 3.0
 
 _PER_SECOND = 10
 
+_SESSION_GONE = "not found or expired"
+"""The Host's words for a run it does not know any more (host-contract §2.3)."""
+
 
 class PollBudget:
     """At most ten polls a second, shared by every run of this worker."""
@@ -50,5 +53,8 @@ async def _asked_to_stop(host: Host) -> bool:
     try:
         async with asyncio.timeout(_POLL_LIMIT):
             return await host.cancel_requested()
-    except (HostCallFailed, TimeoutError):
+    except HostCallFailed as failure:
+        # The Host has ended the run, and its word to us was lost on the way: nobody waits for an answer any more.
+        return _SESSION_GONE in failure.text
+    except TimeoutError:
         return False  # the next poll will tell

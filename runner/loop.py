@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
 from runner.steering import Steering
-from runner.turn import Turns
+from runner.turn import BrokenOff, Turns
 from runner.view import RunView
 
 CONCLUDE = "[Time is nearly up. Answer now from what you know, without tools, and say what is missing.]"
@@ -70,7 +71,12 @@ class Loop:
         """
         while True:
             self._conclude_when_late()
-            reply = await self._turns.take(conclude=self._concluding)
+            try:
+                reply = await self._turns.take(conclude=self._concluding)
+            except BrokenOff as broken:
+                if not await self._goes_on_after(broken):
+                    raise
+                continue
             self._steering.answered()
             going_on, ending = await self._after(reply)
             if not going_on:
@@ -80,6 +86,15 @@ class Loop:
                 self._view.add(said)
             elif not going_on:
                 return ending
+
+    async def _goes_on_after(self, broken: BrokenOff) -> bool:
+        """Whether somebody said something more: then the half reply is history, and the run answers that (G1)."""
+        said = await self._steering.pull()
+        if said is None:
+            return False
+        self._view.add(AssistantTurn(without_thoughts(broken.half) or broken.half, author=broken.model_id))
+        self._view.add(said)
+        return True
 
     async def _after(self, reply: Reply) -> tuple[bool, Ending]:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""

@@ -168,6 +168,8 @@ class _Run:
         """The last events of a run that could not end by itself."""
         await self._save_what_was_learned()
         started = self._started
+        if started is not None and not isinstance(outcome, RunCancelled):
+            await self._look_once_more(started.steering)
         if started is not None and started.steering.unanswered:
             count = started.steering.unanswered
             self._outbox.post(Log(f"{count} follow-up message(s) were taken and not answered", "warning"))
@@ -279,6 +281,12 @@ class _Run:
         with suppress(TimeoutError):
             async with asyncio.timeout(_SAVE_LIMIT):
                 await self._save_checkpoint()
+
+    async def _look_once_more(self, steering: Steering) -> None:
+        """What was said to a run that cannot answer any more is at least named in the log (G1)."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SAVE_LIMIT):
+                await steering.pull()
 
     async def _save_checkpoint(self) -> None:
         """Once a run at most (F6); it costs no call when nothing was learned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
@@ -31,19 +32,22 @@ class Steering:
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
 
-        A pull that fails is counted and treated as silence: the answer matters more (Q4).
+        A pull that fails twice is counted and treated as silence: the answer matters more (Q4).
         """
-        try:
-            items = await self.host.steering()
-        except HostCallFailed:
-            self.failed_pulls += 1
-            return None
+        items = await self._items() or ()
         if not items:
             return None
         self.pulled += len(items)
         self.unanswered += len(items)
         self.newest_text = items[-1].input.to_text() or self.newest_text
         return UserTurn(tuple(part for item in items for part in self._parts(item)))
+
+    async def _items(self) -> list[SteeringInputItem] | None:
+        for _ in range(2):
+            with suppress(HostCallFailed):
+                return await self.host.steering()
+        self.failed_pulls += 1
+        return None
 
     def answered(self) -> None:
         """The model has replied to everything said so far."""

@@ -24,7 +24,14 @@ _WARNING_LIMIT = 500
 
 
 class BrokenOff(ModelFailed):
-    """A model failed after the person had read the beginning of its reply: nobody may start over (C1)."""
+    """A model failed after the person had read the beginning of its reply: nobody may start over (C1).
+
+    `half` is what came of the reply, for the history.
+    """
+
+    def __init__(self, failure: ModelFailed, half: str) -> None:
+        super().__init__(failure.model_id, failure.cause, failure.text)
+        self.half = half
 
 
 class Turns:
@@ -62,7 +69,9 @@ class Turns:
             except ModelFailed as failure:
                 self._visible.drop_turn()
                 if self._visible.turn_shown:
-                    raise BrokenOff(failure.model_id, failure.cause, failure.text) from failure
+                    half = self._visible.turn_text
+                    self._visible.note(self._say(Notice.BROKEN_OFF_NOTE))
+                    raise BrokenOff(failure, half) from failure
                 if not self._may_ask_again(failure, conclude=conclude):
                     self._advance(failure)
             else:

@@ -39,6 +39,11 @@ class Visible:
         """Whether the current turn has shown anything: after that no other model may take over (C1)."""
         return self._turn_shown
 
+    @property
+    def turn_text(self) -> str:
+        """What the current turn has shown."""
+        return whole_characters(self._text[self._turn_start :])
+
     def begin_turn(self) -> None:
         """What follows is another model turn: it is set off from what stands above."""
         self._turn_start = len(self._text)

@@ -17,6 +17,9 @@ from runner.models.lineup import ModelRef
 from runner.models.reply import Reply, ReplyReader
 from runner.models.trouble import trouble_of
 
+_MAY_MEAN_LEVEL = frozenset({ModelTrouble.REASONING_REFUSED, ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
+"""A level that a provider refuses, or that the Host cannot be asked about, is seldom named in the error."""
+
 
 class HostModel:
     """Asks one model through the Host; raises ModelFailed. A refused reasoning level is left out, once (C3)."""
@@ -95,8 +98,8 @@ class HostModel:
         )
 
     def _drops_level(self, failure: HostCallFailed) -> bool:
-        """Whether the failure is about the reasoning level; if so it is not sent again in this run."""
-        if self._level is None or trouble_of(failure) is not ModelTrouble.REASONING_REFUSED:
+        """Whether the failure may be about the reasoning level; if so it is not sent again in this run."""
+        if self._level is None or trouble_of(failure) not in _MAY_MEAN_LEVEL:
             return False
         self._level = None
         return True

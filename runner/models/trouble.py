@@ -39,6 +39,8 @@ _WORDS: dict[ModelTrouble, tuple[str, ...]] = {
     ModelTrouble.NETWORK: (
         "connection failed",
         "connection error",
+        "connection closed",
+        "connectionclosederror",
         "连接失败",
         "連線失敗",
         "接続に失敗",

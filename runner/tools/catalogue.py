@@ -22,7 +22,7 @@ SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
 
 DESCRIPTION_CHARACTERS = 4_000
 _NAME_CHARACTERS = 64
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
+_LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+", re.ASCII)
 _READING_NAMES = re.compile(r"(?:get|list|read|search|event_get|platform_get)_")
 _READING_BUILTINS = frozenset({"read", "glob", "grep"})
@@ -184,6 +184,17 @@ def _lane(host_name: str, kind: Kind) -> str | None:
     return None
 
 
+def legal_name(name: str) -> str:
+    """A name that every provider takes, as near to a made-up one as can be: for the history (D3)."""
+    return name if _LEGAL_NAME.fullmatch(name) else _stem(name)[:_NAME_CHARACTERS] or "unknown_tool"
+
+
+def _stem(name: str) -> str:
+    """The legal letters of a name; Gemini wants a letter or an underscore first. May be empty, or too long."""
+    stem = _ILLEGAL.sub("_", name).strip("_-")
+    return f"tool_{stem}" if stem and not stem[0].isalpha() else stem
+
+
 def _loggable(name: str) -> str:
     return repr(sendable(name[:80]))
 
@@ -212,7 +223,7 @@ class _Names:
             stem = f"{host_name}_{kind.value}"[:_NAME_CHARACTERS]
         else:
             digest = hashlib.sha256(host_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            stem = _ILLEGAL.sub("_", host_name).strip("_")
+            stem = _stem(host_name)
             if stem and len(stem) <= _NAME_CHARACTERS and host_name.isascii():
                 yield stem
             stem = f"{stem[: _NAME_CHARACTERS - 9] or 'tool'}_{digest}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.conversation.cut import clip
 from runner.conversation.units import ToolCall
 from runner.events import Json
 from runner.tools.arguments import BROKEN_IN_HISTORY, Arguments, Broken, read_arguments
-from runner.tools.catalogue import Catalogue, Entry
+from runner.tools.catalogue import Catalogue, Entry, legal_name
 from runner.tools.compact import compact_schema
 from runner.tools.results import ErrorCode
 
@@ -82,7 +82,8 @@ def _unknown(wanted: WantedCall, catalogue: Catalogue) -> Refused:
     text = f'there is no tool named "{name}", so nothing was run. {hint}'
     read = read_arguments(wanted.arguments, {})
     arguments = read.text if isinstance(read, Arguments) else BROKEN_IN_HISTORY
-    return Refused(_call(wanted, arguments), ErrorCode.UNKNOWN_TOOL, text)
+    call = replace(_call(wanted, arguments), name=legal_name(wanted.name))
+    return Refused(call, ErrorCode.UNKNOWN_TOOL, text)
 
 
 def _refused(wanted: WantedCall, entry: Entry, problem: str, read: Arguments | None = None) -> Refused:
