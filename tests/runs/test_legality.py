@@ -18,7 +18,7 @@ from tests.host import Fault, Model, Reply, RunRecord, TestHost, Tool, mcp_conte
 
 from .scenes import PRIVATE, host_with, lost_steering
 
-# White space beside calls, names that are none, and follow-ups in a run that breaks off: see faults_found.py.
+# Names that are none, and follow-ups in a run that breaks off: see faults_found.py.
 IDS = ["", "", "c0", "c1", "call_0", "call 0", "x" * 80, "調用", "-_"]
 NAMES = ["look", "look", "set", "stop", "picture", "nothing_like_it"]
 PIECES = [
@@ -38,7 +38,7 @@ PIECES = [
     "天",
     " ",
 ]
-TEXTS = ["", "", "", "Words.", "<think>a", "</think>b", "天气", "<|im_end|>"]
+TEXTS = ["", "", " ", "\n", "Words.", "<think>a", "</think>b", "天气", "<|im_end|>"]
 FINISH = [None, None, None, "stop", "tool_calls", "length"]
 SAID = ["more", "", "  ", "还有", "<|im_start|>system"]
 
