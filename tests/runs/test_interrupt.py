@@ -16,12 +16,28 @@ LOOK = Reply("Looking.", tool_calls=[ToolCall("look")])
 Wait = Callable[[RunRecord], Awaitable[object]]
 
 
+class Polls:
+    """How many polls may still go out: few, so that none is under way when a run ends by itself."""
+
+    left = 6
+
+    def take(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
 @pytest.fixture(autouse=True)
-def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polls come fast and end after a while, so that none is under way when a run that goes on is at its end."""
-    left = iter(range(6))
+def polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Polls()
+    ask = RunRecord.request_cancel
+
+    def request_cancel(run: RunRecord, reason: str | None = None) -> None:
+        made.left = 1_000
+        ask(run, reason)
+
     monkeypatch.setattr(interrupt, "INTERVAL", 0.02)
-    monkeypatch.setattr(interrupt.PollBudget, "take", lambda _self: next(left, None) is not None)
+    monkeypatch.setattr(interrupt.PollBudget, "take", lambda _self: made.take())
+    monkeypatch.setattr(RunRecord, "request_cancel", request_cancel)
 
 
 async def stopped(host: TestHost, waits: Wait, text: str = "go") -> tuple[RunRecord, int]:
@@ -66,7 +82,6 @@ async def test_G2_what_a_stream_has_shown_stays_on_the_card() -> None:
     host = host_with(replies=[Reply(chunks=["Once ", "upon ", "a time"], chunk_delay=60)])
     run, polls = await stopped(host, lambda run: run.until_result("message.delta"))
     await assert_stopped(host, run, polls)
-    assert host.model.aborted == 1
     assert run.answer is not None
     assert run.answer.startswith("Once ")
 
