@@ -200,3 +200,13 @@ async def test_C8_a_dropped_connection_is_a_network_failure_and_retryable() -> N
     host.fail("invoke_llm_stream", Fault.drop(), times=None)
     run = await host.say("go")
     assert run.terminal["data"]["retryable"] is True
+
+
+# 12. White space of a reply that counted as empty stays in front of the next model's answer: "  \\n Here." (C1). New with
+#     the turn marks of the last mend: `drop_turn` no longer takes it back.
+
+
+async def test_C1_white_space_of_an_empty_reply_leaves_no_trace() -> None:
+    models = [Model("m1", replies=[Reply("  \n ")]), Model("m2", replies=["Here."])]
+    run = await host_with(models=models).say("go")
+    assert run.final_text == "Here."
