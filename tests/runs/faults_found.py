@@ -202,8 +202,8 @@ async def test_C8_a_dropped_connection_is_a_network_failure_and_retryable() -> N
     assert run.terminal["data"]["retryable"] is True
 
 
-# 12. White space of a reply that counted as empty stays in front of the next model's answer: "  \\n Here." (C1). New with
-#     the turn marks of the last mend: `drop_turn` no longer takes it back.
+# 12. White space of a reply that counted as empty stays in front of the next model's answer (C1). New with the turn
+#     marks of the last mend: `drop_turn` no longer takes it back.
 
 
 async def test_C1_white_space_of_an_empty_reply_leaves_no_trace() -> None:
