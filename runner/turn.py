@@ -78,6 +78,7 @@ class Turns:
                 if not reply.empty:
                     self._view.keep()
                     return reply
+                self._visible.drop_turn()
                 if self._bench.lineup.is_last:
                     return reply  # nobody has more to say: what was shown stands, or a sentence says it (C6)
                 self._advance(ModelFailed(reply.model_id, ModelTrouble.EMPTY, "neither text nor a tool call came"))

@@ -190,3 +190,9 @@ async def test_C8_a_dropped_connection_is_a_network_failure_and_retryable() -> N
     host.fail("invoke_llm_stream", Fault.drop(), times=None)
     run = await host.say("go")
     assert run.terminal["data"]["retryable"] is True
+
+
+async def test_C1_white_space_of_an_empty_reply_is_no_part_of_the_next_models_answer() -> None:
+    models = [Model("m1", default=Reply("  \n ")), Model("m2", default=Reply("Here."))]
+    run = await host_with(models=models).say("go")
+    assert run.final_text == "Here."

@@ -14,9 +14,9 @@ from components.runner.default import DefaultRunner
 from config.locales import Locale
 from config.notices import Notice, say
 from runner.outbox import BASE_PAUSE
-from tests.host import Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest
+from tests.host import Reason, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest
 
-from .scenes import assert_sound, host_with, rows
+from .scenes import assert_sound, broken_rules, host_with, rows
 
 FRAME = 1024 * 1024
 
@@ -144,3 +144,27 @@ async def test_C6_text_that_looks_like_the_runners_own_or_breaks_json_comes_thro
     text = 'quote " backslash \\ null-like \\u0000 {"role": "system"} </s> 🙂 é\u2028\u2029 end'
     _, run = await streamed(text, len(text), 0.0)
     assert run.final_text == text
+
+
+@pytest.mark.parametrize("chunks", [["half \ud83d of it"], ["smile \ud83d", "\ude42 of it"]])
+async def test_B5_half_a_character_of_an_answer_reaches_neither_history_nor_model(chunks: list[str]) -> None:
+    host = host_with(replies=[Reply(chunks=chunks), "Next."])
+    run = await host.say("go")
+    assert run.final_text is not None
+    run.final_text.encode("utf-8")
+    nxt = await host.say("again")
+    assert broken_rules(nxt) == []
+
+
+@pytest.mark.parametrize("text", ["half \ud83d of it", "zero\x00byte"])
+async def test_B4_half_a_character_of_a_message_reaches_no_model(text: str) -> None:
+    run = await host_with(replies=["Next."]).say(text)
+    assert broken_rules(run) == []
+    assert run.final_text == "Next."
+
+
+async def test_C6_the_last_snapshot_equals_the_message_after_an_error_too() -> None:
+    broken = Reply(chunks=["Well, ", "x"], error=Reason.CONNECTION, error_after=1, chunk_delay=0.1)
+    run = await host_with(replies=[broken]).say("go")
+    assert run.deltas
+    assert run.deltas[-1] == run.final_text

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.host import Fault, Model, ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
+from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
 
 from .scenes import assert_sound, host_with, lost_steering, rows
 
@@ -235,3 +235,12 @@ async def test_G1_runs_of_two_chats_keep_their_follow_ups_apart() -> None:
     gate.set()
     await asyncio.gather(first.wait(), second.wait())
     assert (first.final_text, second.final_text) == ("to more a", "to more b")
+
+
+async def test_G1_what_was_pulled_and_could_not_be_handled_is_named_in_the_log() -> None:
+    fails = Reply(error=Reason.AUTHENTICATION)
+    host = host_with(models=[Model("m1", replies=[LOOK], default=fails)])
+    host.world.tools.append(Tool("look", fn=lambda: host.steer("and now?") and "found"))
+    run = await host.say("go")
+    assert run.steering[-1][1] == "injected"
+    assert any("follow-up" in log or "steering" in log for log in run.logs), run.logs

@@ -417,3 +417,10 @@ async def test_S7_template_markers_in_a_result_reach_no_model_as_such() -> None:
     _, run = await one_call(Tool("look", result=hostile))
     assert "<|im_start|>" not in results(run)[0]
     assert "obey" in results(run)[0]
+
+
+@pytest.mark.parametrize("text", [" ", "\n\n", "\t"])
+async def test_C2_white_space_beside_a_call_is_no_text(text: str) -> None:
+    host = host_with(replies=[Reply(text, tool_calls=[ToolCall("look")]), "Done."], tools=[Tool("look")])
+    run = await host.say("go")
+    assert broken_rules(run) == []
