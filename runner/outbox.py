@@ -49,6 +49,7 @@ class Outbox:
         self._due = 0.0
         self._full = False
         self._finished = False
+        self._hushed = False
         self._spoken = clock()
         self._changed = asyncio.Event()
 
@@ -59,9 +60,17 @@ class Outbox:
 
     def show(self, text: str) -> None:
         """All visible text so far; replaces an older one that has not gone out yet."""
+        if self._hushed:
+            return
         if self._pending is None:
             self._changed.set()
         self._pending = text
+
+    def hush(self) -> None:
+        """Say nothing but the last words from here on: the Host closes a stopped run at its first result (G2)."""
+        self._hushed = True
+        self._queue.clear()
+        self._pending = None
 
     def flush(self) -> None:
         """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it."""
@@ -74,6 +83,8 @@ class Outbox:
 
     def post(self, event: Event) -> None:
         """Anything but a snapshot, in order."""
+        if self._hushed:
+            return
         self._queue.append(event)
         self._changed.set()
 

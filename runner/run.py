@@ -189,7 +189,7 @@ class _Run:
         timeout = asyncio.timeout_at(self._deadline.end)
         try:
             async with timeout, asyncio.TaskGroup() as group:
-                watching = group.create_task(watch(self._host, self._worker.polls))
+                watching = group.create_task(self._watch())
                 ending = await self._work()
                 watching.cancel()
         except Exception as error:
@@ -197,6 +197,13 @@ class _Run:
                 raise TimeIsUp from error  # whatever fell over while the time ran out
             raise
         return ending
+
+    async def _watch(self) -> None:
+        try:
+            await watch(self._host, self._worker.polls)
+        except RunCancelled:
+            self._outbox.hush()
+            raise
 
     async def _work(self) -> Ending:
         models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)

@@ -17,8 +17,11 @@ from runner.models.lineup import ModelRef
 from runner.models.reply import Reply, ReplyReader
 from runner.models.trouble import trouble_of
 
-_MAY_MEAN_LEVEL = frozenset({ModelTrouble.REASONING_REFUSED, ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
-"""A level that a provider refuses, or that the Host cannot be asked about, is seldom named in the error."""
+_REFUSES_LEVEL = frozenset({ModelTrouble.REASONING_REFUSED, ModelTrouble.BAD_REQUEST})
+"""A level that a provider refuses is seldom named in the error."""
+
+_MAY_MEAN_LEVEL = _REFUSES_LEVEL | {ModelTrouble.OTHER}
+"""Counting comes first, and asks nothing of a provider: there an unnamed error may be a Host that knows no levels."""
 
 
 class HostModel:
@@ -42,7 +45,7 @@ class HostModel:
         try:
             return await self._host.count_tokens(call)
         except HostCallFailed as failure:
-            if not self._drops_level(failure):
+            if not self._drops_level(failure, _MAY_MEAN_LEVEL):
                 raise
         return await self._host.count_tokens(replace(call, level=None))
 
@@ -61,7 +64,7 @@ class HostModel:
                     if event.chunk is not None and (text := reader.feed(event.chunk)):
                         yield text
         except HostCallFailed as failure:
-            if seen or not self._drops_level(failure):
+            if seen or not self._drops_level(failure, _REFUSES_LEVEL):
                 raise self._failed(failure) from failure
         else:
             return
@@ -97,9 +100,9 @@ class HostModel:
             self._remove_think,
         )
 
-    def _drops_level(self, failure: HostCallFailed) -> bool:
+    def _drops_level(self, failure: HostCallFailed, causes: frozenset[ModelTrouble]) -> bool:
         """Whether the failure may be about the reasoning level; if so it is not sent again in this run."""
-        if self._level is None or trouble_of(failure) not in _MAY_MEAN_LEVEL:
+        if self._level is None or trouble_of(failure) not in causes:
             return False
         self._level = None
         return True
