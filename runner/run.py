@@ -124,15 +124,13 @@ class _Run:
             last = (*self._missed(), *last)
         except asyncio.CancelledError as outcome:
             if _is_cancelled():
+                await _closed(work)
                 raise
             last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = await self._stopped(_root_of(outcome))
-        finally:
-            work.cancel()
         self._outbox.finish(*last)
-        with suppress(asyncio.CancelledError, Exception):
-            await work
+        await _closed(work)
 
     def _missed(self) -> tuple[Event, ...]:
         """A line for the owner when follow-ups could not be asked for: somebody may have got no reply (G1)."""
@@ -176,6 +174,9 @@ class _Run:
         files = tuple(self._sandbox.collected.file_ids)
         return stopped(outcome, self._visible, self._say, self._usage(), self._record(), files)
 
+    def _warn(self, text: str) -> None:
+        self._outbox.post(Log(text, "warning"))
+
     def _say(self, notice: Notice, **values: object) -> str:
         """A sentence of the runner in the language of the newest thing said."""
         newest = self._started.steering.newest_text if self._started else ""
@@ -205,7 +206,7 @@ class _Run:
         view = RunView(start.view, context, partial(self._budget, start.checkpoint))
         view.ask(start.question)
         started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context, view)
-        turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say)
+        turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say, self._warn)
         rounds = self._rounds(start)
         self._sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
         return await Loop(
@@ -335,6 +336,14 @@ def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
     if ctx.runtime.deadline_at is not None:
         host_left = ctx.runtime.deadline_at - time.time()
     return deadline_for(_clock(), settings.timeout, host_left)
+
+
+async def _closed(work: asyncio.Task[Ending]) -> None:
+    """End a piece of work, whatever it is waiting for, and wait until it has ended."""
+    work.cancel()
+    await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # looked at, or asyncio would report it as forgotten
 
 
 def _is_cancelled() -> bool:
