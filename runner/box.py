@@ -77,6 +77,7 @@ class Sandbox:
         self._lock = asyncio.Lock()
         self._ran = False
         self._unlisted = False
+        self._listed = False
         self._written: dict[str, None] = {}
         self.on_lost: Callable[[], None] = _nobody
         self.collected = Collected()
@@ -141,8 +142,12 @@ class Sandbox:
         self.collected.unsent.clear()
         try:
             async with asyncio.timeout_at(until):
-                for batch in exports.batches(await self._outgoing()):
-                    await self._export(batch)
+                await self._export_all(await self._outgoing())
+                if Unsent.FAILED in self.collected.unsent.values() and not self._listed:
+                    # What `write` was told need not be what the backend calls the file.
+                    self.collected.unsent.clear()
+                    self._unlisted = True
+                    await self._export_all(await self._outgoing())
         except TimeoutError:
             self._log("sandbox: the files could not be fetched in time")
 
@@ -202,10 +207,11 @@ class Sandbox:
     async def _outgoing(self) -> Sequence[str]:
         """Files of the outbox, oldest first. After `write` alone they are known; a command may have made any."""
         written = tuple(self._written)
-        self._written.clear()
+        self._listed = self._unlisted
         if not self._unlisted:
             return self._within_limit(written)
         self._unlisted = False
+        self._written.clear()
         tool, arguments = "glob", exports.glob_arguments(self._outbox)
         if tool not in self._tools:
             tool, arguments = "exec", exports.find_arguments(self._outbox)
@@ -217,6 +223,10 @@ class Sandbox:
         if exports.is_incomplete(listed):
             self.collected.unsent["…"] = Unsent.LIMIT
         return self._within_limit(exports.paths_in(listed, self._outbox) or written)
+
+    async def _export_all(self, paths: Sequence[str]) -> None:
+        for batch in exports.batches(paths):
+            await self._export(batch)
 
     def _within_limit(self, paths: Sequence[str]) -> Sequence[str]:
         room = MOST_FILES - len(self.collected.file_ids)

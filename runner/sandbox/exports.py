@@ -38,8 +38,13 @@ def is_outbox(path: str) -> bool:
 
 
 def is_own(path: str, outbox: str) -> bool:
-    """Whether a path is a file's place under this run's outbox."""
-    return path.startswith(f"{outbox}/") and _is_plain(path)
+    """Whether a path is a file's place under this run's outbox.
+
+    A backend that isolates nothing (LangBot's `host`) lists the folder by its real name, and takes files out by that
+    alone. Its last two names are those of the outbox, the run's id among them, so that is accepted too.
+    """
+    real_name = f"/{'/'.join(outbox.split('/')[-2:])}/"
+    return path.startswith("/") and real_name in path and not path.endswith("/") and _is_plain(path)
 
 
 def _is_plain(path: str) -> bool:

@@ -79,7 +79,7 @@ async def test_H1_H2_H3_a_file_comes_in_is_worked_on_and_another_goes_out(box_be
         turn = await chat.ask("How many people are in it?", files=[csv_file()])
         runs = box_bed.records.runs(chat.conversation_id)
     first, second = model.requests
-    assert SANDBOX <= tool_names(first)
+    assert tool_names(first) >= SANDBOX
     run_id = runs[0].run_id
     assert f"/workspace/inbox/{run_id}-attachment-0/people.csv" in first.texts[-1][1]
     assert outbox_in(first) == f"/workspace/outbox/{run_id}"
@@ -101,6 +101,13 @@ async def test_H1_read_and_write_reach_the_model_and_failures_are_words(box_bed:
     *_, third, fourth = model.requests
     assert "heron" in third.texts[-1][1]
     assert "none.txt" in fourth.texts[-1][1] and "Error [" in fourth.texts[-1][1]
+
+
+async def test_H3_a_run_that_made_no_file_sends_none(box_bed: Bed, model: ScriptedModel) -> None:
+    model.script(call("exec", command="echo nothing"), say("Nothing made."))
+    async with box_bed.chat(box_bed.pipeline(config={"box-enabled": True})) as chat:
+        turn = await chat.ask("Make nothing")
+    assert (turn.answer, turn.files) == ("Nothing made.", ())
 
 
 async def test_H1_switched_off_the_model_is_shown_none_of_it(box_bed: Bed, model: ScriptedModel) -> None:

@@ -251,6 +251,14 @@ async def test_H3_files_made_before_and_after_a_follow_up_all_go_out_once() -> N
     assert len(run.completed) == 1
 
 
+async def test_H3_a_written_file_that_the_backend_knows_by_another_name_is_looked_up() -> None:
+    host = host_with(Box(), replies=[save("a.txt"), "Here."])
+    host.fail("export_box_files", Fault.error('LANGBOT_EXPORT_V1:{"code":"box.export.invalid_response"}'))
+    run = await host.say("go")
+    assert (run.answer, run.files) == ("Here.", ["a.txt"])
+    assert host.faults.unused == []
+
+
 async def test_H3_files_that_were_fetched_go_out_though_the_run_fails_after_a_follow_up() -> None:
     box = Box()
     making(box, first=b"1")

@@ -55,6 +55,12 @@ def test_H3_what_find_prints_is_read_too() -> None:
     assert paths_in({"ok": True, "stdout": f"{OUTBOX}/a\n{OUTBOX}/b\n"}, OUTBOX) == (f"{OUTBOX}/b", f"{OUTBOX}/a")
 
 
+def test_H3_a_backend_that_lists_the_folder_by_its_real_name_is_understood() -> None:
+    real = "/srv/data/box/tenants/ws-1/outbox/run-1"
+    listed = [f"{real}/a.txt", f"{real}/sub/b.txt", f"{real}/sub", "/srv/outbox/run-2/c", f"{real}/../run-2/d"]
+    assert paths_in({"matches": listed}, OUTBOX) == (f"{real}/sub/b.txt", f"{real}/a.txt")
+
+
 @given(
     st.recursive(
         st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
