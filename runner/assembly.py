@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Settings
+from runner.answering import Answering, offered, system_line
 from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
 from runner.conversation.current import current_turn
+from runner.conversation.happened import event_turn, is_message
 from runner.conversation.history import ToolMemoryForm, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
@@ -47,10 +49,12 @@ class Assembled:
     notes: tuple[str, ...]
 
 
-async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assembled:
+async def assemble(
+    ctx: RunnerContext, host: Host, settings: Settings, answering: Answering = Answering.HOST
+) -> Assembled:
     """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
     notes: list[str] = []
-    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=True)
+    catalogue = offered(Catalogue.build(ctx.resources.tools, hide_sandbox=True), answering)
     checkpoint = _checkpoint(ctx)
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
@@ -58,9 +62,10 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assemb
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
+    lines = tuple(filter(None, [_skills(ctx, catalogue), system_line(catalogue, answering)]))
     return Assembled(
-        view=_view(prompt, past, speakers, _Terms(settings, catalogue, _skills(ctx, catalogue), unsaid)),
-        question=current_turn(ctx.input, ctx.actor, speakers),
+        view=_view(prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid)),
+        question=_question(ctx, speakers),
         catalogue=catalogue,
         speakers=speakers,
         memory=ToolMemory(unsaid, wanted=settings.tools.memory),
@@ -68,6 +73,13 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings) -> Assemb
         past=past,
         notes=(*catalogue.notes, *notes, *past.notes),
     )
+
+
+def _question(ctx: RunnerContext, speakers: Speakers) -> UserTurn:
+    """What the run answers: the message, or what happened where nobody wrote one (J1)."""
+    if ctx.delivery.automatic_reply or is_message(ctx.event.event_type):
+        return current_turn(ctx.input, ctx.actor, speakers)
+    return event_turn(ctx)
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:
@@ -88,7 +100,7 @@ class _Terms:
 
     settings: Settings
     catalogue: Catalogue
-    skills: str | None
+    lines: tuple[str, ...]
     unsaid: tuple[tuple[RecordedCall, ...], ...]
 
     @property
@@ -120,7 +132,7 @@ def _with_unsaid(units: tuple[Unit, ...], unsaid: Sequence[tuple[RecordedCall, .
 
 def _system(prompt: Prompt, speakers: Speakers, terms: _Terms) -> System:
     """The owner's prompt and, at its end, the few lines the runner adds; nothing where nothing applies (S6)."""
-    lines = [line for line in (terms.skills, GROUP_LINE if speakers.group else None) if line]
+    lines = (*terms.lines, *([GROUP_LINE] if speakers.group else []))
     system = replace(prompt.system, added=(*prompt.system.added, *lines))
     return with_date(system, datetime.now(UTC)) if terms.settings.date_grounding else system
 

@@ -38,10 +38,17 @@ def wire_bytes(value: object) -> int:
 
 
 class Outbox:
-    """One writer (the run), one reader (`events`). Snapshots may be dropped, nothing else ever is."""
+    """One writer (the run), one reader (`events`). Snapshots may be dropped, nothing else ever is.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    `watch` is told each text as it becomes due, at the pace of snapshots. Without `deltas` no snapshot goes out.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], *, deltas: bool = True, watch: Callable[[str], None] | None = None
+    ) -> None:
         self._clock = clock
+        self._deltas = deltas
+        self._watch = watch
         self._queue: deque[Event] = deque()
         self._pending: str | None = None
         self._sent_text: str | None = None
@@ -95,6 +102,9 @@ class Outbox:
         while True:
             if self._pending is not None and not self._queue and self._clock() >= self._due:
                 text, self._pending = self._pending, None
+                if self._watch is not None and text.strip():
+                    self._due = self._clock() + pause_after(text)
+                    self._watch(text)
                 self._queue.extend(self._snapshot(text))
             if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
                 self._queue.append(Log("still working", "debug"))
@@ -117,6 +127,8 @@ class Outbox:
 
     def _snapshot(self, text: str) -> list[Snapshot]:
         """The snapshot of a text; none when it says nothing new, or when no frame can hold it."""
+        if not self._deltas:
+            return []
         # Content and all_content both carry the text, so it counts twice.
         if text == self._sent_text or not text.strip() or 2 * wire_bytes(text) > FRAME_BUDGET:
             return []

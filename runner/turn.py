@@ -27,7 +27,10 @@ class BrokenOff(ModelFailed):
 
 
 class Turns:
-    """Runs model turns of one run. Knows whether pictures had to be left out."""
+    """Runs model turns of one run. Knows whether pictures had to be left out.
+
+    `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2).
+    """
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Turns:
         show: Callable[[str], None],
         progress: Progress,
         say: Callable[..., str],
+        may_be_silent: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bench = bench
         self._view = view
@@ -44,6 +48,7 @@ class Turns:
         self._show = show
         self._progress = progress
         self._say = say
+        self._may_be_silent = may_be_silent
         self.count = 0
         self.images_left_out = False
 
@@ -77,7 +82,7 @@ class Turns:
         finally:
             reply = reader.close()
             self._bench.add_usage(reply.usage)
-        if reply.empty and not self._visible.shown:
+        if reply.empty and not self._visible.shown and not self._may_be_silent():
             raise ModelFailed(model.id, ModelTrouble.EMPTY, "the reply has neither text nor a tool call")
         return reply
 
