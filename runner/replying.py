@@ -111,8 +111,12 @@ class Replier:
         self._pending = text
         self._go_on()
 
+    def say_nothing_more(self) -> None:
+        """Keep silent towards the Host from now on: it stops reading at the next thing it hears (G2)."""
+        self._post = lambda _event: None
+
     async def close(self, text: str, files: Sequence[str] = (), *, seconds: float, cut_note: str = "") -> None:
-        """Send the whole text, then the files (ids of exported ones); both are over after `seconds`.
+        """Send the whole text, then the files (ids of exported ones); all is over after about `seconds`.
 
         Never raises for what the Host does: a failure is logged, and the run completes all the same.
         """

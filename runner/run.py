@@ -127,6 +127,8 @@ class _Run:
             ending = await self._guarded()
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             root = _root_of(outcome)
+            if isinstance(root, RunCancelled):
+                self._replier.say_nothing_more()
             last = stopped(root, self._visible, self._say, self._usage(), self._record())
             _, last = await asyncio.gather(self._save_what_was_learned(), self._told(last, hint(root, self._say)))
         else:
