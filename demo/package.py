@@ -15,7 +15,8 @@ ROOT_FILES = ("manifest.yaml", "main.py", "requirements.txt", "README.md", "LICE
 REQUIRED = ("manifest.yaml", "main.py")
 FOLDERS = ("assets", "components", "config", "readme", "runner")
 # What may lie in those folders; anything else stops the build instead of travelling to users unseen.
-SUFFIXES = frozenset({".py", ".yaml", ".json", ".md", ".txt", ".svg", ".png", ".webp", ".gz", ".bin", ".tiktoken"})
+SUFFIXES = frozenset({".py", ".yaml", ".json", ".md", ".txt", ".svg", ".png", ".webp", ".gz", ".xz", ".sha256"})
+NAMES = frozenset({"LICENSE", "py.typed"})
 IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
 # The runtime's limits for a package (host contract 1.2).
@@ -97,7 +98,7 @@ def _walk(plugin: Path, folder: Path) -> Iterator[Path]:
             raise DemoError(f"{relative} is a symbolic link; LangBot refuses packages that hold one")
         if path.is_dir():
             continue
-        if path.suffix not in SUFFIXES and path.name != "py.typed":
+        if path.suffix not in SUFFIXES and path.name not in NAMES:
             raise DemoError(f"{relative} is not of a kind that belongs in the package (see demo/package.py)")
         yield relative
 

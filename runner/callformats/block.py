@@ -16,6 +16,7 @@ class Candidate:
 
     `arguments` None means that none were written. `typed` False: the values are texts, and the tool's schema says
     what they are (XML formats). `cut`: the text ends inside a string or value. `mended`: something was repaired.
+    `flat`: the arguments stood beside the name instead of in an object of their own.
     """
 
     name: str
@@ -26,14 +27,19 @@ class Candidate:
     mended: bool = False
     cut: bool = False
     broken: bool = False
+    flat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Call markup that ends at `end` (index into the text). No candidates: markup that holds nothing."""
+    """Call markup that ends at `end` (index into the text). No candidates: markup that holds nothing.
+
+    `final`: the turn is over with it; text behind it was written without the results and is dropped.
+    """
 
     end: int
     candidates: tuple[Candidate, ...] = ()
+    final: bool = False
 
 
 class Undecided(Enum):
@@ -58,8 +64,15 @@ class Names(Protocol):
     def knows(self, written: str) -> bool:
         """Whether a tool is meant."""
 
+    def spells(self, written: str) -> bool:
+        """Whether it is a tool's name as written on offer, in any case."""
+
     def may_grow(self, written: str) -> bool:
-        """Whether more characters could make it a tool's name."""
+        """Whether more characters could make it one that `spells` knows."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing visible stands before: then a call to an unknown tool is a fault, not a text."""
 
 
 PlainReader = Callable[[str, int, bool, Names], Outcome]

@@ -84,7 +84,7 @@ def _body(text: str, at: int, complete: bool, names: Names) -> Line | Outcome:
     name = _BODY_NAME.match(text, at)
     written = name[0] if name else ""
     behind = skip_space(text, at + len(written)) if name else at
-    knows = bool(written) and names.knows(written)
+    knows = bool(written) and names.spells(written)
     waits = not complete and bool(written) and behind >= len(text) and (knows or names.may_grow(written))
     for inner, one in _inner_formats():
         if text.startswith(inner, at) or (knows and text.startswith(inner, behind)):

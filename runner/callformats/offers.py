@@ -38,6 +38,15 @@ class Offers:
         """Whether a tool is meant by this name."""
         return self.find(written) is not None
 
+    def spells(self, written: str) -> bool:
+        """Whether this is the name of a tool, in any case."""
+        if self.any:
+            return self.find(written) is not None
+        return any(name.casefold() == written.casefold() for name in self._schemas)
+
+    def __bool__(self) -> bool:
+        return bool(self._schemas)
+
     def may_grow(self, written: str) -> bool:
         """Whether more characters could make this the name of a tool, in any case."""
         if self.any:

@@ -73,7 +73,7 @@ def _named(value: dict[str, Json], name_key: str) -> Candidate:
     if isinstance(arguments, list) and len(arguments) == 1 and isinstance(arguments[0], dict):
         return Candidate(name, arguments[0], id=own_id, mended=True)
     if flat and arguments in (None, {}, ""):
-        return Candidate(name, flat, id=own_id)
+        return Candidate(name, flat, id=own_id, flat=True)
     return Candidate(name, arguments, id=own_id)
 
 

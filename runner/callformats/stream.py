@@ -33,6 +33,7 @@ _QUOTES = "`'\""
 _ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
 _ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
 _FENCE_LINE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
+_LEADS = {marks.closes: marks.opens for marks in THOUGHTS if marks.leads}
 _SELF = Marks("to=self<|message|>", "<|eom|>")
 
 
@@ -43,6 +44,23 @@ class _Found:
     candidate: Candidate
     format_id: str
     marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names on offer, as formats without markers ask for them."""
+
+    offers: Offers
+    whole: bool
+
+    def knows(self, written: str) -> bool:
+        return self.offers.knows(written)
+
+    def spells(self, written: str) -> bool:
+        return self.offers.spells(written)
+
+    def may_grow(self, written: str) -> bool:
+        return self.offers.may_grow(written)
 
 
 class StreamReader:
@@ -279,6 +297,7 @@ class StreamReader:
         for one in block.candidates:
             self._add(_Found(one, format_id, True))
         self._hide(block.end, block=True)
+        self._done = block.final
         return True
 
     def _add(self, found: _Found) -> None:
@@ -337,7 +356,8 @@ class StreamReader:
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
         self.steps += len(self._text) - start
-        outcome = read_line(self._text, start, complete, self._offers, self._format)
+        names = _Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
+        outcome = read_line(self._text, start, complete, names, self._format)
         if outcome is UNFINISHED:
             return self._wait()
         if isinstance(outcome, NotLast):
@@ -347,7 +367,8 @@ class StreamReader:
         if not isinstance(outcome, Line):
             return None
         rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
-        if any(isinstance(ruling, Refusal) and ruling.fault in (Fault.QUOTED, Fault.UNKNOWN_TOOL) for ruling in rulings):
+        text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
+        if any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings):
             self._patience -= 1
             self._show(outcome.block.end)
             self._line_tried = True
@@ -366,7 +387,6 @@ class StreamReader:
             if not marks.leads:
                 continue
             if self._text.startswith(marks.opens, start):
-                self._thought += [marks.opens, "\n"] if marks.closes.startswith("[") else []
                 self._hide(start + len(marks.opens))
                 self._begin_thought(marks)
                 return True
@@ -403,6 +423,9 @@ class StreamReader:
             unsure = match is not None or (growing and growing == growing[0] * len(growing) and growing[0] in "`~")
             rest_is_line = "\n" not in self._text[self._at :]
             return self._wait() if unsure and rest_is_line and not complete and len(growing) < 200 else None
+        token = self._tokens.pattern.match(self._text, self._at)
+        if token is not None and token[0] in self._tokens.openers:
+            return None
         self._line_tried = True
         if self._fence is None:
             self._fence = match[1]
@@ -442,6 +465,9 @@ class StreamReader:
             self._show(end)
             return True
         self._had_thought = True
+        if self._text[self._at : end] in _LEADS:
+            # The template put the sentence that opens the thought into the prompt.
+            self._thought.append(_LEADS[self._text[self._at : end]] + "\n")
         self._thought.append(self._visible.withdraw())
         self.retracted = self.retracted or self._visible.withdrawn
         self._hide(end)
@@ -481,6 +507,7 @@ class StreamReader:
         if self._keep:
             self._visible.show(written + close[0])
             self._move(close.end())
+            self._before, self._line_tried = "\n", False
         else:
             self._thought.append(_without_labels(written))
             self._hide(close.end())

@@ -98,6 +98,8 @@ NOISE = (
     "<|channel|>commentary to=assistant",
     "<|message_sep|>",
     "<|python_tag|>",
+    "<｜tool_calls_begin｜>",
+    "<｜tool_calls_end｜>",
     "<|open|>response<|sep|>",
     "<|close|>response<|sep|>",
     "<|close|>message<|sep|>",

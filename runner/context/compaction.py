@@ -20,11 +20,11 @@ from typing import Final
 from runner.context import checkpoint as checkpoints
 from runner.context.budget import Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
-from runner.context.digest import digest
-from runner.context.folding import Fold, closed, folded, spans
+from runner.context.digest import condense, digest
+from runner.context.folding import Fold, closed, folded, gap_of, stretch
 from runner.context.meter import Meter
-from runner.context.planner import WINDOW_SETTING, Fixed, Limits, plan
-from runner.context.summary import MARGIN, Material, Refusal, Summarise, draft, judge, summary_block
+from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
+from runner.context.summary import MARGIN, Draft, Material, Refusal, Summarise, draft, judge, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import Span, System, Unit
@@ -46,8 +46,9 @@ class View:
     """What is about to be sent. `system` comes without a summary; the context adds its own.
 
     `opening`: turns the owner wrote in the prompt; they are never folded. `question` is the index of this run's first
-    user turn. `leaving`: so many of the oldest units leave the fetch limit.
-    `before`: units from the newest gap, older than the summary so far, to be folded with the next summary.
+    user turn. `leaving`: so many of the oldest units leave the fetch limit. `before`: units from the newest gap, older
+    than the summary so far, to be folded with the next summary, and `before_span` the rows read for them
+    (`History.older_span`; without it: from the first unit to the gap's end).
     """
 
     system: System
@@ -57,6 +58,7 @@ class View:
     question: int | None = None
     leaving: int = 0
     before: tuple[Unit, ...] = ()
+    before_span: Span | None = None
 
     @property
     def must_fold(self) -> bool:
@@ -105,9 +107,49 @@ class _Made:
     left: tuple[Span, ...]
 
 
+def _local_price(request: Request, ruler: Ruler) -> int:
+    units = sum(map(ruler.unit, request.units))
+    return units + ruler.system(request.system) + ruler.tools(request.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """`summary` is the one so far, within `limit`: the Host tokens a summary may take under this budget."""
+
+    plan: Plan
+    summary: str
+    limit: int
+
+
+def _planned(view: View, limits: Limits, prices: Prices, summary: str) -> _Planned:
+    frame = prices.text(summary_block(""))
+    system = prices.system(view.system) + prices.units(view.opening) + frame
+    fixed = Fixed(system, prices.tools(view.tools))
+    limit = limits.summary_room(fixed)
+    standing = condense(summary, limit, prices.text)
+    made = plan(
+        view.units,
+        fixed=fixed,
+        limits=limits,
+        prices=prices,
+        summary=limit if view.before else prices.text(standing),
+        question=view.question,
+        leaving=view.leaving,
+    )
+    return _Planned(made, standing, limit)
+
+
+def _made(summary: str, asked: Draft, material: Material) -> _Made:
+    before = stretch(asked.before.told)
+    if before and material.before_span is not None:
+        first = before[0].first if asked.before.left else material.before_span.first
+        before = (Span(first, material.before_span.last),)
+    return _Made(summary, (*before, *stretch(asked.after.told)), stretch(asked.after.left))
+
+
 def _digested(material: Material, bounds: _Bounds) -> _Made:
     text = digest(material.after, previous=material.previous, limit=bounds.limit, price=bounds.prices.text)
-    rows = spans(material.after)
+    rows = stretch(material.after)
     # A digest of much drops most of it: those rows stay in the gap until a model has read them.
     whole = bounds.prices.units(material.after) <= bounds.limit
     return _Made(text, rows if whole else (), () if whole else rows)
@@ -159,6 +201,11 @@ class Context:
         """A model refused a request of that many Host tokens: from the next run on that is its window (C7)."""
         self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
 
+    def note(self, name: str, value: Json) -> None:
+        """Remember something else about the conversation, next to the summary (`Checkpoint.notes`)."""
+        known = self._checkpoint or Checkpoint()
+        self._checkpoint = replace(known, notes={**known.notes, name: value})
+
     def request(self, view: View) -> Request:
         """The view as a request, the summary as the last block of its system message."""
         block = summary_block(self._summary) if self._summary else None
@@ -170,6 +217,9 @@ class Context:
         `visible`: text of this run was shown already; before that at most one summary is asked of a model. Raises
         InputTooLarge, CountingUnavailable, ModelFailed (the count failed for this model).
         """
+        if view.before_span is not None and not view.before and self._checkpoint is not None:
+            # The rows read from the gap had nothing to say.
+            self._checkpoint = closed(self._checkpoint, (gap_of(view.before_span),))
         request = self.request(view)
         if not view.must_fold or not await self._surely_fits(request, budget):
             tokens = await self._meter.measure(request, model=model, budget=budget)
@@ -198,32 +248,19 @@ class Context:
         self._scale = planning_scale(tokens, await self._local(request))
 
     async def _local(self, request: Request) -> int:
-        units = await self._ruler.measure(request.units)
-        return units + self._ruler.system(request.system) + self._ruler.tools(request.tools)
+        return await asyncio.to_thread(_local_price, request, self._ruler)
 
     async def _shrink(self, view: View, room: int, budget: Budget, *, ask: bool) -> View:
-        await self._ruler.measure((*view.before, *view.units))
         prices = Prices(self._ruler, self._scale)
-        fixed = Fixed(prices.system(view.system) + prices.units(view.opening), prices.tools(view.tools))
         limits = Limits(room, self._wishes.recent, self._wishes.summary)
-        limit = limits.summary_room(fixed)
-        made = plan(
-            view.units,
-            fixed=fixed,
-            limits=limits,
-            prices=prices,
-            summary=limit if view.before else self._summary_tokens(prices),
-            question=view.question,
-            leaving=view.leaving,
-        )
+        # Pricing and cutting texts takes milliseconds: not in the event loop (Q2).
+        planned = await asyncio.to_thread(_planned, view, limits, prices, self._summary)
+        self._summary, made = planned.summary, planned.plan
         if made.older or view.before:
-            material = Material(self._summary or None, made.older, view.before)
-            await self._summarise(material, _Bounds(int(budget.input * MARGIN), limit, prices), ask=ask)
+            material = Material(self._summary or None, made.older, view.before, view.before_span)
+            await self._summarise(material, _Bounds(int(budget.input * MARGIN), planned.limit, prices), ask=ask)
         self._log(f"context: {made.step}, {len(view.units)} units to {len(made.kept)}, {made.tokens} tokens planned")
-        return replace(view, units=made.kept, question=made.question, leaving=0, before=())
-
-    def _summary_tokens(self, prices: Prices) -> int:
-        return prices.text(summary_block(self._summary)) if self._summary else 0
+        return replace(view, units=made.kept, question=made.question, leaving=0, before=(), before_span=None)
 
     async def _summarise(self, material: Material, bounds: _Bounds, *, ask: bool) -> None:
         made = await self._ask_models(material, bounds) if ask and bounds.limit >= LEAST_SUMMARY else None
@@ -251,7 +288,7 @@ class Context:
             judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
             if not isinstance(judged, Refusal):
                 self.spent.summaries += 1
-                return _Made(judged, spans((*asked.before.told, *asked.after.told)), spans(asked.after.left))
+                return _made(judged, asked, material)
             self._log(f"context: a summary was refused: {judged}")
         return None
 

@@ -22,9 +22,23 @@ class Fold:
     empty: tuple[Gap, ...] = ()
 
 
-def spans(units: Iterable[Unit]) -> tuple[Span, ...]:
-    """The transcript rows of units; units of the current run have none."""
-    return tuple(unit.span for unit in units if unit.span is not None)
+def stretch(units: Iterable[Unit]) -> tuple[Span, ...]:
+    """From the first to the last transcript row of neighbouring units: one span, or none for units of this run.
+
+    Cursors between them belong to other conversations, or to rows that had nothing to say.
+    """
+    held = [unit.span for unit in units if unit.span is not None]
+    return (Span(held[0].first, held[-1].last),) if held else ()
+
+
+def leading(units: tuple[Unit, ...], until: str) -> int:
+    """How many of the oldest units hold only rows up to the cursor `until`: `View.leaving` for `History.leaving`."""
+    count = 0
+    for unit in units:
+        if unit.span is None or order(unit.span.last) > order(until):
+            break
+        count += 1
+    return count
 
 
 def folded(checkpoint: Checkpoint | None, fold: Fold, *, time: float) -> Checkpoint:
@@ -39,9 +53,10 @@ def folded(checkpoint: Checkpoint | None, fold: Fold, *, time: float) -> Checkpo
         firsts.append(order(before.covers_from))
         lasts.append(order(before.covers_until))
     until = max(lasts)
-    gaps = (*before.gaps, *fold.unread, *(_gap(span) for span in fold.left))
+    unread = (_up_to(gap, gone) for gap in fold.unread)
+    gaps = (*before.gaps, *unread, *map(gap_of, fold.left))
     for span in fold.told:
-        gaps = subtract(gaps, order(span.first), order(span.last))
+        gaps = subtract(gaps, order(span.first), _end(span, before.gaps))
     for hole in fold.empty:
         gaps = subtract(gaps, _low(hole) + 1, order(hole.before) - 1)
     return replace(
@@ -79,7 +94,22 @@ def subtract(gaps: tuple[Gap, ...], first: int, last: int) -> tuple[Gap, ...]:
     return tuple(result)
 
 
-def _gap(span: Span) -> Gap:
+def _end(told: Span, gaps: tuple[Gap, ...]) -> int:
+    """The last row a told stretch takes: a gap is read from its newer end, so nothing is left between."""
+    first, last = order(told.first), order(told.last)
+    if gaps and _low(gaps[0]) < first and last < order(gaps[0].before):
+        return order(gaps[0].before) - 1
+    return last
+
+
+def _up_to(unread: Gap, gone: tuple[Span, ...]) -> Gap:
+    """The gap up to the first row that went: rows between made no unit (a reply whose question is not read yet)."""
+    newer = [order(span.first) for span in gone if order(span.first) >= order(unread.before)]
+    return replace(unread, before=str(min(newer, default=order(unread.before))))
+
+
+def gap_of(span: Span) -> Gap:
+    """The gap that holds exactly these rows."""
     return Gap(str(max(order(span.first) - 1, 0)) if order(span.first) else None, str(order(span.last) + 1))
 
 

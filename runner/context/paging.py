@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from runner.context.checkpoint import Checkpoint, Gap, order
+from runner.conversation.units import Span
 
 PAGE: Final = 100
 """Rows of one page at most; the Host silently cuts anything above."""
@@ -52,13 +53,15 @@ class History(Generic[R]):
     """What was read, oldest first each.
 
     `recent` is the conversation of this run. `leaving` rows came after the checkpoint but leave the fetch limit: they
-    have to be folded now. `older` rows end right before the newest gap's end. `unread` are rows known to exist (or not
+    have to be folded now. `older` rows end right before the newest gap's end, and `older_span` is what they take out of
+    it. `unread` are rows known to exist (or not
     known to be none) between these; `empty` are stretches in which the Host has no rows any more.
     """
 
     recent: tuple[R, ...] = ()
     leaving: tuple[R, ...] = ()
     older: tuple[R, ...] = ()
+    older_span: Span | None = None
     unread: tuple[Gap, ...] = ()
     empty: tuple[Gap, ...] = ()
 
@@ -132,6 +135,7 @@ class Paging(Generic[R]):
             recent=tuple(tail[len(tail) - keep :]),
             leaving=tuple(tail[: len(tail) - keep]),
             older=tuple(reversed(self._older)),
+            older_span=self._older_span(),
             unread=self._unread(),
             empty=self._empty(),
         )
@@ -184,6 +188,11 @@ class Paging(Generic[R]):
         if count <= self._limit:
             return count
         return self._limit if self._until is None else max(1, self._limit // 2)
+
+    def _older_span(self) -> Span | None:
+        if self._gap is None or not self._older:
+            return None
+        return Span(self._older[-1].cursor, str(order(self._gap.before) - 1))
 
     def _unread(self) -> tuple[Gap, ...]:
         if not self._backward or self._met:

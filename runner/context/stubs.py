@@ -30,7 +30,7 @@ def stub(unit: Unit) -> Unit:
 def _stub_result(result: ToolResult) -> ToolResult:
     if len(result.text) <= LARGE:
         return result
-    return replace(result, text=clip(result.text, STUB, head=0.7))
+    return replace(result, text=clip(result.text, STUB))
 
 
 def clip_results(turn: AssistantTurn, tokens: int, prices: Prices) -> AssistantTurn | None:

@@ -14,7 +14,7 @@ from runner.context.digest import SECTIONS, condense, digest
 from runner.context.tokens import Prices
 from runner.context.transcript import Excerpt, excerpt, harmless
 from runner.conversation.request import Request
-from runner.conversation.units import System, Text, Unit, UserTurn
+from runner.conversation.units import Span, System, Text, Unit, UserTurn
 
 MARGIN: Final = 0.7
 """A summary request takes at most this share of the input budget: it is not counted by the Host before it is sent."""
@@ -62,11 +62,15 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What one summary is made from: `before` is older than the summary so far, `after` is newer; oldest first each."""
+    """What one summary is made from: `before` is older than the summary so far, `after` is newer; oldest first each.
+
+    `before_span` are the rows read for `before`, those that made no unit included.
+    """
 
     previous: str | None
     after: tuple[Unit, ...] = ()
     before: tuple[Unit, ...] = ()
+    before_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,7 @@ def judge(reply: SummaryReply, *, replaced: int, previous: str | None, limit: in
 
 def _lost(size: int, previous: int, replaced: int) -> bool:
     """ "Nothing new" must not replace a summary, nor a polite word a long conversation."""
-    return (previous > 80 and size < previous // 4) or (replaced > 1_000 and size < 12)
+    return (previous > 80 and size < previous // 4) or size < min(12, max(3, replaced // 8))
 
 
 def _is_call(text: str) -> bool:

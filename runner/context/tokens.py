@@ -35,9 +35,6 @@ MESSAGE_TOKENS: Final = 4
 CALL_TOKENS: Final = 12
 """Frame of one tool call: id, type, braces."""
 
-THREAD_CHARACTERS: Final = 8_000
-"""More text than this at once is tokenised in a thread: it would hold the event loop for milliseconds (Q2)."""
-
 _EXACT_CHARACTERS: Final = 200_000
 _SAMPLES: Final = 25
 _SAMPLE_CHARACTERS: Final = 4_000
@@ -158,7 +155,7 @@ async def load_tokenizer() -> Tokenizer:
 class Ruler:
     """Prices units for one run and remembers each price while the unit is the same object.
 
-    `measure` first where many units are new: it works in a thread; `unit` then only looks up.
+    Not for the event loop: a new long unit takes milliseconds (Q2). Callers price in a thread.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -185,14 +182,6 @@ class Ruler:
 
     def parts(self, parts: Iterable[Part]) -> int:
         return sum(self.part(part) for part in parts)
-
-    async def measure(self, units: Iterable[Unit]) -> int:
-        """Price all units, new ones in a thread when they are long; returns their sum."""
-        listed = tuple(units)
-        new = [unit for unit in listed if id(unit) not in self._known]
-        if sum(map(unit_characters, new)) > THREAD_CHARACTERS:
-            await asyncio.to_thread(lambda: [self.unit(unit) for unit in new])
-        return sum(map(self.unit, listed))
 
     def part(self, part: Part) -> int:
         if isinstance(part, Text):
@@ -233,14 +222,3 @@ class Prices:
 
     def part(self, part: Part) -> int:
         return math.ceil(self.ruler.part(part) * self.scale)
-
-
-def unit_characters(unit: Unit) -> int:
-    """Characters of text in a unit, pictures left out; costs next to nothing."""
-    if isinstance(unit, UserTurn):
-        return sum(len(part.text) for part in unit.parts if isinstance(part, Text))
-    return (
-        len(unit.text)
-        + sum(len(call.name) + len(call.arguments) for call in unit.calls)
-        + sum(len(result.text) for result in unit.results)
-    )

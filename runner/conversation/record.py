@@ -81,31 +81,43 @@ class Record:
 def build(turns: Sequence[Sequence[RecordedCall]], speakers: Mapping[str, str] | None = None) -> dict[str, Json] | None:
     """The JSON object to store under `KEY`, or None when there is nothing to keep.
 
-    At most 16,000 characters of JSON text, 4,000 a call. Every call first gets a short form, the newest first, until
-    the room is used up; what is left goes to the full forms, again the newest first.
+    At most 16,000 characters of JSON text, 4,000 a call. The newest calls stand in full within half of the room; the
+    others get a short form, the newest first, until the room is used up, and what is left makes them full again.
     """
     people = _bounded_speakers(speakers or {})
     flat = [(at, call) for at, turn in enumerate(turns) for call in turn]
     if not flat and not people:
         return None
-    room = RUN_CHARACTERS - _length(_stored([], people, len(flat)))
-    kept: dict[int, dict[str, Json]] = {}
-    for number in range(len(flat) - 1, -1, -1):
-        short = _entry(flat[number][1], _SMALL_CALL_CHARACTERS)
-        # A comma, and brackets with theirs in case the call is alone in its turn.
-        if (cost := _length(short) + 4) > room:
-            break
-        kept[number] = short
-        room -= cost
-    for number in sorted(kept, reverse=True):
-        full = _entry(flat[number][1], CALL_CHARACTERS)
-        if (more := _length(full) - _length(kept[number])) <= room:
-            kept[number] = full
-            room -= more
+    kept = _chosen([call for _, call in flat], RUN_CHARACTERS - _length(_stored([], people, len(flat))))
     grouped: dict[int, list[Json]] = {}
     for number in sorted(kept):
         grouped.setdefault(flat[number][0], []).append(kept[number])
     return _stored(list(grouped.values()), people, len(flat) - len(kept))
+
+
+def _chosen(calls: Sequence[RecordedCall], room: int) -> dict[int, dict[str, Json]]:
+    """The entries that fit `room` characters, by the number of their call."""
+    half = room // 2
+    kept: dict[int, dict[str, Json]] = {}
+    for number in range(len(calls) - 1, -1, -1):
+        entry = _entry(calls[number], CALL_CHARACTERS)
+        if room - _cost(entry) < half:
+            entry = _entry(calls[number], _SMALL_CALL_CHARACTERS)
+        if _cost(entry) > room:
+            break
+        kept[number] = entry
+        room -= _cost(entry)
+    for number in sorted(kept, reverse=True):
+        full = _entry(calls[number], CALL_CHARACTERS)
+        if (more := _length(full) - _length(kept[number])) <= room:
+            kept[number] = full
+            room -= more
+    return kept
+
+
+def _cost(entry: dict[str, Json]) -> int:
+    """With a comma, and brackets and theirs in case the call is alone in its turn."""
+    return _length(entry) + 4
 
 
 def read(provider_fields: object) -> Record | None:
@@ -113,23 +125,29 @@ def read(provider_fields: object) -> Record | None:
     stored = provider_fields.get(KEY) if isinstance(provider_fields, Mapping) else None
     if not isinstance(stored, Mapping) or stored.get("v") is not VERSION:
         return None
-    turns = stored.get("turns")
-    left = RUN_CHARACTERS
-    read_turns: list[tuple[RecordedCall, ...]] = []
-    for turn in islice(turns if isinstance(turns, list) else (), _MAX_CALLS):
-        found = (_read_call(item) for item in islice(turn if isinstance(turn, list) else (), _MAX_CALLS))
-        calls: list[RecordedCall] = []
-        for call in found:
-            cost = len(call.arguments) + len(call.result) if call else 0
-            if call and cost <= left:
-                calls.append(call)
-                left -= cost
-        if calls:
-            read_turns.append(tuple(calls))
+    turns = _read_turns(stored.get("turns"))
     speakers = _read_speakers(stored.get("speakers"))
     dropped = stored.get("dropped")
     count = dropped if isinstance(dropped, int) and not isinstance(dropped, bool) and dropped > 0 else 0
-    return Record(tuple(read_turns), speakers, count) if read_turns or speakers else None
+    return Record(turns, speakers, count) if turns or speakers else None
+
+
+def _read_turns(stored: object) -> tuple[tuple[RecordedCall, ...], ...]:
+    """The readable calls, up to the limit of a run; none after it."""
+    turns: list[tuple[RecordedCall, ...]] = []
+    left = RUN_CHARACTERS
+    for turn in islice(stored if isinstance(stored, list) else (), _MAX_CALLS):
+        calls: list[RecordedCall] = []
+        for item in islice(turn if isinstance(turn, list) else (), _MAX_CALLS):
+            call = _read_call(item)
+            left -= len(call.arguments) + len(call.result) if call else 0
+            if call and left >= 0:
+                calls.append(call)
+        if calls:
+            turns.append(tuple(calls))
+        if left <= 0:
+            break
+    return tuple(turns)
 
 
 def without_record(provider_fields: Mapping[str, Json] | None) -> dict[str, Json] | None:
@@ -163,7 +181,7 @@ def _entry(call: RecordedCall, limit: int) -> dict[str, Json]:
     room = limit - _length(entry)
     text, size = "", room
     for _ in range(8):
-        text = clip(sendable(call.result), max(0, size)).text
+        text = sendable(clip(call.result, max(0, size)).text)
         excess = _length(text) - 2 - room
         if excess <= 0:
             break
@@ -211,7 +229,7 @@ def _read_speakers(stored: object) -> dict[str, str]:
     known: dict[str, str] = {}
     for person, name in islice(stored.items(), _MAX_CALLS):
         if isinstance(person, str) and isinstance(name, str) and 0 < len(person) <= 2 * _NAME_CHARACTERS:
-            known[sendable(person)] = defang(" ".join(clip(sendable(name), _NAME_CHARACTERS).text.split()))
+            known[sendable(person)] = defang(" ".join(sendable(clip(name, _NAME_CHARACTERS).text).split()))
     return known
 
 
@@ -222,7 +240,7 @@ def _read_call(stored: object) -> RecordedCall | None:
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name) or not isinstance(result, str):
         return None
     code = error if isinstance(error, str) and _LEGAL_CODE.fullmatch(error) else None
-    return RecordedCall(name, _read_arguments(arguments), defang(clip(sendable(result), CALL_CHARACTERS).text), code)
+    return RecordedCall(name, _read_arguments(arguments), defang(sendable(clip(result, CALL_CHARACTERS).text)), code)
 
 
 def _read_arguments(stored: object) -> str:

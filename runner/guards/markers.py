@@ -102,7 +102,7 @@ BRACKETS = (
 )
 """Names in `[NAME]` and `[/NAME]`, in exactly this case: in lower case people write them in usage texts."""
 
-_NAME_END = r"(?![A-Za-z0-9_])"
+_NAME_END = r"(?:(?![A-Za-z0-9_])|(?=name\s{0,4}=))"
 
 AHEAD: tuple[tuple[str, str], ...] = (
     # <|im_start|>, <|"|>, <|channel>, and DeepSeek's wide bars with their closers: every special token in bars, known

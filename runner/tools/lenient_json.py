@@ -3,8 +3,8 @@
 What is mended: a code fence around the whole, one trailing comma before a closer, Python's `True`, `False`, `None`,
 strings in single quotes whose closing quote is followed by `,` `:` `}` `]`, raw line breaks inside strings, and closers
 missing at the very end. What is not: a string cut off mid-way, a missing value or key, missing quotes, comments, text
-around the object, surplus closers, a comma at the end of a cut text (more was to come). Those have no single
-reading, and a call must never be invented. Pure, linear time.
+around the object, surplus closers, a text that breaks off after a comma or an opener (more was to come). Those have
+no single reading, and a call must never be invented. Pure, linear time.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class _Mender:
         at = 0
         while at < len(self._text):
             at = self._step(at)
-        if self._out and self._out[-1] == ",":
-            raise Unmendable("it breaks off after a comma")
+        if self._open and self._out[-1] in (",", "{", "["):
+            raise Unmendable(f"it breaks off after a '{self._out[-1]}'")
         return "".join(self._out) + "".join(_CLOSERS[opener] for opener in reversed(self._open))
 
     def _step(self, at: int) -> int:

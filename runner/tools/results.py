@@ -21,7 +21,7 @@ from runner.tools.json_text import beginning, ending, measure, weighs
 from runner.tools.references import References, collect
 
 EVENT_CHARACTERS = 4_000
-_HEAVY_CHARACTERS = 60_000
+_HEAVY_CHARACTERS = 20_000
 _PLUGIN_FAILURE = "error occurred when executing function "
 _SKILL_READS = frozenset({"activate", "read_skill_resource"})
 _REFERENCE_SHARE = 2
@@ -135,13 +135,20 @@ def _ends(value: object, limit: int) -> _Ends:
         if len(value) <= limit:
             text = _sayable(value)
             return _Ends(text, text, True, "{:,}", len(text))
-        return _Ends(_sayable(value[:limit]), _sayable(value[-limit:]), False, "{:,}", len(value))
+        return _Ends(_sayable(value[:limit]), _sayable(value[-_tail_size(limit) :]), False, "{:,}", len(value))
     start, whole = beginning(value, limit)
     start = _sayable(start)
     if whole:
         return _Ends(start, start, True, "{:,}", len(start))
     characters, more = measure(value)
-    return _Ends(start, _sayable(ending(value, limit)), False, "more than {:,}" if more else "about {:,}", characters)
+    return _Ends(
+        start, _sayable(ending(value, _tail_size(limit))), False, "more than {:,}" if more else "about {:,}", characters
+    )
+
+
+def _tail_size(limit: int) -> int:
+    """The end gets a third of the room; a little more shows where its first grapheme begins."""
+    return min(limit, limit // 3 + 256)
 
 
 def _sayable(text: str) -> str:

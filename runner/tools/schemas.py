@@ -27,7 +27,8 @@ from runner.events import Json
 
 _MAX_DEPTH = 48
 _MAX_NODES = 20_000
-_MAX_STEPS = 50_000
+_MAX_STEPS = 6_000
+_STEPS_OF_REFERENCES = 20
 _MAX_PROBLEMS = 5
 _VALUE_CHARACTERS = 80
 _EXPECTED_CHARACTERS = 200
@@ -36,6 +37,7 @@ _PATTERN_CHARACTERS = 1_000
 _UNIQUE_ITEMS = 1_000
 
 _MAPS_OF_SCHEMAS = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _PLAIN_DATA = frozenset({"enum", "const", "default", "examples", "example"})
 _UNEVALUATED_WITH_PATTERNS = frozenset({"patternProperties", "additionalProperties", "unevaluatedProperties"})
 
@@ -133,7 +135,10 @@ _Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 @lru_cache(maxsize=16)
 def _guarded(base: type[Validator]) -> type[Validator]:
     """The validator class with every keyword counted, and the ones that can blow up replaced."""
-    keywords: dict[str, _Keyword] = {name: _counted(keyword) for name, keyword in base.VALIDATORS.items()}
+    keywords: dict[str, _Keyword] = {
+        name: _counted(keyword, _STEPS_OF_REFERENCES if name in _REFERENCES else 1)
+        for name, keyword in base.VALIDATORS.items()
+    }
     keywords["pattern"] = _counted(_pattern)
     if "uniqueItems" in keywords:
         keywords["uniqueItems"] = _only_short(keywords["uniqueItems"])
@@ -141,11 +146,11 @@ def _guarded(base: type[Validator]) -> type[Validator]:
     return guarded
 
 
-def _counted(keyword: _Keyword) -> _Keyword:
-    """References that fan out can make a small schema cost exponential time."""
+def _counted(keyword: _Keyword, cost: int = 1) -> _Keyword:
+    """References that fan out can make a small schema cost exponential time; following one costs the most."""
 
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        steps = _steps.get() + 1
+        steps = _steps.get() + cost
         _steps.set(steps)
         if steps > _MAX_STEPS:
             raise _Unevaluable("evaluating the schema takes too many steps")

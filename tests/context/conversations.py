@@ -127,7 +127,7 @@ def assistant_turns(draw: st.DrawFn) -> AssistantTurn:
     count = draw(st.integers(0, 3))
     ids = [f"c{draw(st.integers(0, 10**6))}-{index}" for index in range(count)]
     calls = tuple(ToolCall(name, "tool", json.dumps({"q": draw(texts(400))})) for name in ids)
-    results = tuple(ToolResult(name, "tool", draw(texts(20_000))) for name in ids)
+    results = tuple(ToolResult(name, "tool", draw(texts(9_000))) for name in ids)
     return AssistantTurn(draw(texts(2_000)), calls, results)
 
 

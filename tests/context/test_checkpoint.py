@@ -192,6 +192,17 @@ def test_F6_later_folds_shrink_the_gap_until_it_is_gone() -> None:
     assert made.summaries == 3
 
 
+def test_F6_numbers_no_row_of_this_chat_has_are_no_gap() -> None:
+    made = folded(None, Fold("s", (Span("131", "140"),), unread=(Gap(None, "131"),)), time=1.0)
+    made = folded(made, Fold("t", (Span("112", "125"),)), time=2.0)
+    assert made.gaps == (Gap(None, "112"),)
+
+
+def test_F6_a_reply_read_without_its_question_stays_in_the_gap_before_it() -> None:
+    made = folded(None, Fold("s", (Span("31", "40"),), unread=(Gap(None, "28"),)), time=1.0)
+    assert made.gaps == (Gap(None, "31"),)
+
+
 def test_F6_a_digest_leaves_its_rows_in_the_gap() -> None:
     made = folded(None, Fold("digest", told=(), left=(Span("1", "8"),)), time=1.0)
     assert made.covers_until == "8"

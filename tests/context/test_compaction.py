@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
 
 import pytest
 
 from runner.context.budget import Budget
-from runner.context.checkpoint import Checkpoint, read
+from runner.context.checkpoint import Checkpoint, read, write
 from runner.context.compaction import Context, Fitted, View, Wishes
 from runner.context.meter import CountFailed, Meter
 from runner.context.summary import CLOSING, OPENING, Summarise, SummaryReply
+from runner.context.tokens import Ruler, Tokenizer
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
 from runner.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
@@ -261,9 +262,21 @@ async def test_F7_the_floor_above_the_budget_ends_once_naming_part_and_setting()
         await setting.context.fit(View(huge, (user("hi"),), question=0), model="m", budget=SMALL, visible=False)
     tools = tuple(ToolSpec(f"tool{n}", "what it does " * 200, {"type": "object"}) for n in range(40))
     with pytest.raises(InputTooLarge, match="list of tools"):
-        await setting.context.fit(View(SYSTEM, (user("hi"),), tools, 0), model="m", budget=SMALL, visible=False)
+        await setting.context.fit(
+            View(SYSTEM, (user("hi"),), tools, question=0), model="m", budget=SMALL, visible=False
+        )
     assert model.asked == []
     assert setting.host.counts <= 4
+
+
+async def test_F3_a_summary_made_for_a_larger_window_is_shortened_for_a_smaller_one() -> None:
+    long = "Facts and identifiers:\n" + "\n".join(
+        f"- order {number} was sent to depot D-{number}" for number in range(900)
+    )
+    setting = Setting(Model(GOOD), checkpoint=Checkpoint(long, "1", "900"))
+    fitted = await setting.fit(view(user("where is order 899?")))
+    assert "D-899" in (fitted.request.system.summary or "")
+    assert setting.context.checkpoint == Checkpoint(long, "1", "900")
 
 
 async def test_F7_a_host_that_counts_far_more_than_any_plan_ends_in_one_error_not_in_a_loop() -> None:
@@ -329,6 +342,16 @@ async def test_F6_the_checkpoint_is_written_once_after_a_second_look() -> None:
     assert read(store.value) == setting.context.checkpoint
 
 
+async def test_F6_other_things_are_remembered_beside_the_summary() -> None:
+    setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}}))
+    setting.context.note("offered", ["read"])
+    store = Store(write(Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}})))
+    await setting.context.save(store.load, store.store)
+    stored = read(store.value)
+    assert stored is not None and stored.summary == GOOD
+    assert stored.notes == {"names": {"7": "Ann"}, "offered": ["read"]}
+
+
 async def test_F6_a_run_that_changed_nothing_neither_reads_nor_writes() -> None:
     setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9"))
     await setting.fit(view(user("hi")))
@@ -379,6 +402,29 @@ async def test_F3_the_real_session_replayed_turn_by_turn_never_breaks(window: in
     assert spent.summaries + spent.digests <= spent.compactions * 2
 
 
-def test_F2_a_context_is_made_without_touching_the_host() -> None:
-    made: Callable[..., Setting] = Setting
-    assert made(Model(GOOD)).host.counts == 0
+async def test_Q2_texts_are_priced_planned_and_digested_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside: list[str] = []
+    original = Tokenizer.estimate
+
+    def watched(self: Tokenizer, text: str) -> int:
+        if threading.current_thread() is threading.main_thread() and len(text) > 2_000:
+            inside.append(text[:40])
+        return original(self, text)
+
+    monkeypatch.setattr(Tokenizer, "estimate", watched)
+    fresh = Ruler(Tokenizer(None))
+
+    async def count(model: str, request: Request) -> int:
+        return sum(len(unit.text()) if isinstance(unit, UserTurn) else len(unit.text) for unit in request.units) // 3
+
+    context = Context(
+        meter=Meter(count),
+        ruler=fresh,
+        wishes=Wishes(20_000, 8_000),
+        summarisers=[Model(ModelTrouble.TIMEOUT)],
+        now=lambda: 0.0,
+        log=lambda _: None,
+    )
+    await context.fit(view(*history(80, words=300), user("now")), model="m", budget=SMALL, visible=False)
+    assert context.spent.digests == 1
+    assert inside == []

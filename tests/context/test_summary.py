@@ -87,7 +87,7 @@ def test_F5_steps_no_transcript_holds_are_told_shortened_rather_than_lost() -> N
     assert len(named) > 12 and named[-1] == 79
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(conversations(8), conversations(4), st.integers(700, 12_000), st.booleans(), st.booleans())
 def test_F5_the_request_fits_its_room_and_gets_on_with_at_least_one_unit(
     after: tuple[Unit, ...], before: tuple[Unit, ...], room: int, old: bool, keep_all: bool
@@ -169,7 +169,7 @@ def test_F5_a_thought_with_a_literal_end_tag_is_removed_to_its_last_end() -> Non
     assert plain("<think>a </think> b</think>answer") == "answer"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(conversations(10), st.integers(60, 2_000), st.booleans())
 def test_F5_the_digest_keeps_its_limit_whatever_it_is_given(units: tuple[Unit, ...], limit: int, old: bool) -> None:
     made = digest(units, previous=GOOD * 30 if old else None, limit=limit, price=PRICES.text)
@@ -211,3 +211,16 @@ def test_F5_chinese_facts_are_kept_too() -> None:
     units = (user("数据库的端口是5433。密码在/etc/pg.conf里。必须使用只读账号。"), assistant("好的。"))
     made = digest(units, previous=None, limit=300, price=PRICES.text)
     assert "5433" in made and "/etc/pg.conf" in made and "必须使用只读账号" in made
+
+
+def test_F5_a_copying_summariser_loses_filler_before_it_loses_a_planted_fact() -> None:
+    copied = "The vault code is 7391-KX.\n" + "\n".join(f"we talked about the weather, {word} times" for word in WORDS)
+    kept = verdict(copied, replaced=50_000)
+    assert not isinstance(kept, Refusal)
+    assert "7391-KX" in kept
+    assert len(kept) < len(copied)
+
+
+WORDS = [
+    f"{first}{second}" for first in ("twenty", "thirty", "forty", "fifty") for second in ("one", "two", "six") * 20
+]

@@ -27,7 +27,7 @@ from runner.context.tokens import (
     load_tokenizer,
     read_vocabulary,
 )
-from runner.conversation.units import AssistantTurn, Image, Other, ToolCall, ToolResult, UserTurn
+from runner.conversation.units import AssistantTurn, Image, Other, ToolCall, ToolResult, Unit, UserTurn
 from tests.context.conversations import assistant, ruler, texts, tokenizer, user
 
 TIKTOKEN_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
@@ -140,19 +140,16 @@ def test_F2_a_unit_costs_its_text_its_calls_and_its_results() -> None:
     assert ruler().unit(with_call) >= ruler().unit(plain) + 50
 
 
-async def test_Q2_a_unit_is_tokenised_once_and_long_ones_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    import threading
-
-    seen: list[tuple[str, bool]] = []
+def test_Q2_a_unit_is_tokenised_once() -> None:
+    seen: list[str] = []
 
     class Watching(Tokenizer):
         def estimate(self, text: str) -> int:
-            seen.append((text[:4], threading.current_thread() is threading.main_thread()))
+            seen.append(text)
             return len(text)
 
     watched = Ruler(Watching(None))
-    units = (user("long" * 5_000), assistant("more" * 5_000))
-    total = await watched.measure(units)
-    assert total == 40_000 + 2 * MESSAGE_TOKENS
-    assert await watched.measure(units) == total
-    assert seen == [("long", False), ("more", False)]
+    units: tuple[Unit, ...] = (user("long" * 5), assistant("more" * 5))
+    total = sum(map(watched.unit, units))
+    assert total == sum(map(watched.unit, units)) == 40 + 2 * MESSAGE_TOKENS
+    assert seen == ["long" * 5, "more" * 5]

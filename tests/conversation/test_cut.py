@@ -9,7 +9,26 @@ from hypothesis import strategies as st
 from runner.conversation.cut import clip, head, sendable, tail
 
 _pieces = st.sampled_from(
-    ["a", " ", "\n", "\r\n", "é", "e\u0301", "中", "한", "🇩🇪", "🇩", "👩‍👩‍👧", "\u0301", "\u200d", "क्षि", "กำ", "👍🏽", "❤️", "x" * 9]
+    [
+        "a",
+        " ",
+        "\n",
+        "\r\n",
+        "é",
+        "e\u0301",
+        "中",
+        "한",
+        "🇩🇪",
+        "🇩",
+        "👩‍👩‍👧",
+        "\u0301",
+        "\u200d",
+        "क्षि",
+        "กำ",
+        "👍🏽",
+        "❤️",
+        "x" * 9,
+    ]
 )
 _texts = st.lists(_pieces, max_size=60).map("".join)
 

@@ -37,6 +37,8 @@ MORE_MARKERS = [
     "[tool_calls]",
     "[END_TOOL_REQUEST]",
     "<unused42>",
+    "<invokename=",
+    '<functionname="x">',
     "<｜DSML｜invoke",
     "</｜DSML｜invoke>",
 ]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.conversation.request import ToolSpec
+from runner.events import Json
 from runner.tools import compact_schema, rank_tools, validate_args
 
 ADD = ToolSpec(
@@ -59,8 +60,8 @@ def test_S2_chinese_and_japanese_requests_rank(query: str, best: str) -> None:
 
 
 def test_S2_a_compact_schema_keeps_eight_keywords_at_every_level() -> None:
-    part = {"type": "string", "description": "d" * 200, "pattern": "x", "enum": ["a"], "default": "a"}
-    schema = {
+    part: dict[str, Json] = {"type": "string", "description": "d" * 200, "pattern": "x", "enum": ["a"], "default": "a"}
+    schema: dict[str, Json] = {
         "type": "object",
         "$schema": "s",
         "properties": {"p": part, "l": {"type": "array", "minItems": 1, "items": part}},
@@ -74,7 +75,7 @@ def test_S2_a_compact_schema_keeps_eight_keywords_at_every_level() -> None:
     }
 
 
-SCHEMA = {
+SCHEMA: dict[str, Json] = {
     "type": "object",
     "required": ["slug"],
     "properties": {

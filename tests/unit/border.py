@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from langbot_plugin.api.entities.builtin.provider.message import ContentElement, MessageChunk
+from langbot_plugin.api.entities.builtin.provider.message import ContentElement, FunctionCall, MessageChunk, ToolCall
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 from langbot_plugin.api.proxies.runner import RunnerAPIProxy
@@ -40,6 +40,8 @@ def context(
     attachments: Sequence[Mapping[str, object]] = (),
     variables: Mapping[str, object] | None = None,
     deadline_at: float | None = None,
+    tools: Sequence[str] = (),
+    state: Mapping[str, object] | None = None,
 ) -> RunnerContext:
     """A pipeline's context. `config` is laid over a binding with model `a` and a static prompt."""
     launcher = "group" if group else "person"
@@ -56,7 +58,8 @@ def context(
                 "attachments": list(attachments),
             },
             "delivery": {"surface": "platform", "automatic_reply": True},
-            "resources": {"models": list(models)},
+            "resources": {"models": list(models), "tools": [_tool(name) for name in tools]},
+            "state": {"conversation": dict(state or {})},
             "context": {"available_apis": dict(apis)},
             "runtime": {"deadline_at": deadline_at},
             "variables": {"launcher_type": launcher, **(variables or {})},
@@ -69,6 +72,17 @@ def context(
             },
         }
     )
+
+
+def _tool(name: str) -> dict[str, object]:
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    return {"tool_name": name, "tool_type": "plugin", "description": f"does {name}", "parameters": schema}
+
+
+def call_frame(name: str, arguments: str = "{}", call_id: str = "call_0") -> dict[str, object]:
+    """One streamed frame with a whole tool call."""
+    call = ToolCall(id=call_id, type="function", function=FunctionCall(name=name, arguments=arguments))
+    return {"chunk": MessageChunk(role="assistant", tool_calls=[call]).model_dump()}
 
 
 def text_frame(text: str, **fields: object) -> dict[str, object]:
@@ -171,6 +185,7 @@ _QUIET: dict[str, object] = {
     "get_langbot_version": {"version": "4.11.2", "api_features": ["llm.reasoning_level"]},
     "state_get": {"value": None},
     "state_set": {"success": True},
+    "call_tool": {"result": "tool says hi"},
 }
 
 
@@ -213,4 +228,8 @@ def check_protocol(events: Sequence[Event]) -> None:
             assert shown[-1] == text, "the last snapshot is the answer"
 
 
-Answering = Callable[[dict[str, Any]], object]
+async def until(reached: Callable[[], bool]) -> None:
+    """Let the run go on until the test's condition holds (at most five seconds)."""
+    async with asyncio.timeout(5):
+        while not reached():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(0.005)

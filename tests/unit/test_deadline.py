@@ -18,9 +18,19 @@ def test_G3_without_any_limit_there_is_no_deadline() -> None:
 
 @pytest.mark.parametrize(
     ("timeout", "host_left", "end"),
-    [(300, None, 295.0), (None, 300, 295.0), (300, 200, 195.0), (60, 200, 57.0), (60, 61, 57.0), (20, None, 18.0), (3, None, 1.0)],
+    [
+        (300, None, 295.0),
+        (None, 300, 295.0),
+        (300, 200, 195.0),
+        (60, 200, 57.0),
+        (60, 61, 57.0),
+        (20, None, 18.0),
+        (3, None, 1.0),
+    ],
 )
-def test_G3_the_smaller_limit_counts_less_a_margin_of_2_to_5_seconds(timeout: float, host_left: float, end: float) -> None:
+def test_G3_the_smaller_limit_counts_less_a_margin_of_2_to_5_seconds(
+    timeout: float, host_left: float, end: float
+) -> None:
     assert deadline_for(0.0, timeout, host_left).end == pytest.approx(end)
 
 
@@ -32,7 +42,9 @@ def test_G3_from_20_percent_before_it_at_most_30_seconds_the_run_wraps_up(limit:
 
 
 @given(st.floats(0, 1e6), SECONDS, SECONDS)
-def test_G3_every_deadline_lies_ahead_and_before_the_hosts(now: float, timeout: float | None, host_left: float | None) -> None:
+def test_G3_every_deadline_lies_ahead_and_before_the_hosts(
+    now: float, timeout: float | None, host_left: float | None
+) -> None:
     deadline = deadline_for(now, timeout, host_left)
     if deadline.end is None or deadline.wrap_up is None:
         assert timeout is None and host_left is None

@@ -1,4 +1,4 @@
-"""A1, C6, D7: events as the Host's results: through the SDK's payload models, the Host's own check and one wire frame."""
+"""A1, C6, D7: events as the Host's results, through the SDK's payload models and the wire's JSON."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from langbot_plugin.api.entities.builtin.runner.result import (
     ToolCallStartedPayload,
 )
 
-from components.runner.default import RECORD_KEY, DefaultRunner, result_of
-from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
+from components.runner.default import DefaultRunner, result_of
+from runner.conversation.record import KEY
+from runner.events import Answer, Completed, Event, Failed, Json, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from tests.unit.border import RUN_ID, Handler, context, text_frame, usage_frame
 
 PAYLOADS: Mapping[str, type[pydantic.BaseModel]] = {
@@ -38,7 +39,11 @@ PAYLOADS: Mapping[str, type[pydantic.BaseModel]] = {
 WORDS = st.text(max_size=40)
 OBJECTS = st.dictionaries(WORDS, st.none() | st.booleans() | st.integers() | WORDS | st.lists(WORDS), max_size=3)
 USAGES = st.none() | st.builds(
-    Usage, st.integers(0), st.integers(0), st.integers(0), st.dictionaries(st.sampled_from(["x", "d.y", "prompt_tokens"]), st.integers())
+    Usage,
+    st.integers(0),
+    st.integers(0),
+    st.integers(0),
+    st.dictionaries(st.sampled_from(["x", "d.y", "prompt_tokens"]), st.integers()),
 )
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Snapshot, WORDS, st.integers(1)),
@@ -81,8 +86,9 @@ def test_C6_the_answer_equals_the_last_snapshot_on_the_wire_too() -> None:
 
 def test_B6_the_record_travels_under_one_private_key_and_is_absent_when_there_is_none() -> None:
     message = Message.model_validate(over_the_wire(Answer("a", {"calls": []}))["data"]["message"])
-    assert message.provider_specific_fields == {RECORD_KEY: {"calls": []}}
-    for nothing in (None, {}):
+    assert message.provider_specific_fields == {KEY: {"calls": []}}
+    nothings: tuple[dict[str, Json] | None, ...] = (None, {})
+    for nothing in nothings:
         assert over_the_wire(Answer("a", nothing))["data"]["message"]["provider_specific_fields"] is None
 
 
@@ -95,8 +101,16 @@ def test_C6_the_run_ends_without_a_message() -> None:
 
 
 def test_C5_usage_goes_out_on_the_terminal_result_with_the_providers_own_counters() -> None:
-    for event in (Completed("stop", Usage(1, 2, 3, {"d.cached": 4})), Failed("x", "c", False, Usage(1, 2, 3, {"d.cached": 4}))):
-        assert over_the_wire(event)["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3, "d.cached": 4}
+    for event in (
+        Completed("stop", Usage(1, 2, 3, {"d.cached": 4})),
+        Failed("x", "c", False, Usage(1, 2, 3, {"d.cached": 4})),
+    ):
+        assert over_the_wire(event)["usage"] == {
+            "prompt_tokens": 1,
+            "completion_tokens": 2,
+            "total_tokens": 3,
+            "d.cached": 4,
+        }
 
 
 def test_C5_unknown_usage_is_absent_not_zero() -> None:
@@ -129,11 +143,13 @@ def test_D7_a_failed_tool_call_has_an_error_and_no_result() -> None:
 
 def runner_over(handler: Handler) -> DefaultRunner:
     runner = DefaultRunner()
-    runner.bind_runtime(plugin_runtime_handler=handler)
+    runner.bind_runtime(plugin_runtime_handler=handler)  # type: ignore[no-untyped-call]  # the SDK has no annotations
     return runner
 
 
-async def results(runner: DefaultRunner, text: str = "hello", **config: object) -> list[dict[str, Any]]:
+async def results(
+    runner: DefaultRunner, text: str = "hello", config: Mapping[str, object] | None = None
+) -> list[dict[str, Any]]:
     async with asyncio.timeout(20):
         return [result.model_dump(mode="json") async for result in runner.invoke(context(text, config=config))]
 
@@ -153,7 +169,11 @@ async def test_A1_a_run_through_the_sdks_own_invoke_answers_and_ends_once() -> N
         {},
         {"model": None},
         {"model": "a"},
-        {"model": {"primary": "a", "fallbacks": "", "reasoning": None}, "timeout": "x", "context-history-fetch-limit": None},
+        {
+            "model": {"primary": "a", "fallbacks": "", "reasoning": None},
+            "timeout": "x",
+            "context-history-fetch-limit": None,
+        },
         {"model": {"primary": ["a"]}, "prompt": "be kind"},
         {"prompt": {"role": "system"}, "model": 5},
         {"timeout": 0, "notice-language": "klingon"},
@@ -161,7 +181,7 @@ async def test_A1_a_run_through_the_sdks_own_invoke_answers_and_ends_once() -> N
     ids=str,
 )
 async def test_A4_whatever_a_binding_holds_the_run_ends_with_words(config: dict[str, object]) -> None:
-    got = await results(runner_over(Handler()), **config)
+    got = await results(runner_over(Handler()), config=config)
     assert [result["type"] for result in got].count("message.completed") <= 1
     assert got[-1]["type"] in {"run.completed", "run.failed"}
 

@@ -66,7 +66,7 @@ def test_C6_an_empty_answer_becomes_a_visible_sentence(text: str) -> None:
 
 
 def test_C6_notes_of_the_runner_are_part_of_the_text() -> None:
-    answer, _ = answered(visible("half"), english, None, notes=(Notice.LENGTH_LIMIT_NOTE,))
+    answer, _ = answered(visible("half"), english, None, notes=(english(Notice.LENGTH_LIMIT_NOTE),))
     assert answer == Answer(f"half\n\n{english(Notice.LENGTH_LIMIT_NOTE)}")
 
 
@@ -76,7 +76,7 @@ def test_C6_notes_of_the_runner_are_part_of_the_text() -> None:
     [
         NoUsableModel("x"),
         TimeIsUp(),
-        *(InputTooLarge(part, "s", 2, 1) for part in ("prompt", "message", "tools", "knowledge")),
+        *(InputTooLarge(part, "s", 2, 1) for part in ("system prompt", "newest message", "list of tools", "knowledge")),
     ],
     ids=lambda value: getattr(value, "part", type(value).__name__),
 )
@@ -91,7 +91,9 @@ def _say_in(locale: Locale, notice: Notice, **values: object) -> str:
     return say(notice, locale, **values)
 
 
-@pytest.mark.parametrize("outcome", [PromptMalformed("x"), CountingUnavailable("x"), all_failed(ModelTrouble.AUTH), KeyError("bug")])
+@pytest.mark.parametrize(
+    "outcome", [PromptMalformed("x"), CountingUnavailable("x"), all_failed(ModelTrouble.AUTH), KeyError("bug")]
+)
 def test_C8_a_failure_only_the_owner_can_mend_names_its_code_and_keeps_the_usage(outcome: Exception) -> None:
     logs, answers, last = split(stopped(outcome, visible(), english, USAGE))
     assert answers == [] and isinstance(last, Failed) and last.usage == USAGE
@@ -117,7 +119,13 @@ def test_C8_retryable_only_for_network_timeouts_and_rate_limits(causes: list[Mod
 
 @pytest.mark.parametrize(
     "outcome",
-    [TimeIsUp(), BrokenOff("m", ModelTrouble.NETWORK, "x"), all_failed(ModelTrouble.NETWORK), KeyError("bug"), NoUsableModel("x")],
+    [
+        TimeIsUp(),
+        BrokenOff("m", ModelTrouble.NETWORK, "x"),
+        all_failed(ModelTrouble.NETWORK),
+        KeyError("bug"),
+        NoUsableModel("x"),
+    ],
 )
 def test_C6_what_was_shown_stays_when_a_run_stops_and_the_note_is_part_of_it(outcome: Exception) -> None:
     _, answers, last = split(stopped(outcome, visible("half an answer"), english, USAGE))
@@ -145,13 +153,13 @@ RECORD: Mapping[str, Json] = {"calls": [{"name": "f", "result": "中" * 100}]}
 @given(st.sampled_from(["a", "中", "😀", "\n", "\x00"]), st.integers(0, 200_000), st.booleans())
 def test_C6_text_and_record_fit_one_frame_and_the_record_goes_first(letter: str, size: int, with_record: bool) -> None:
     text, record = fitted(letter * size, RECORD if with_record else None, "[cut]")
-    used = wire_bytes(text) + (wire_bytes(str(record)) if record is not None else 0)
+    used = wire_bytes(text) + (wire_bytes(record) if record is not None else 0)
     assert used <= FRAME_BUDGET
     if text != letter * size:
         assert text.endswith("\n\n[cut]") and record is None
         assert wire_bytes(text) > FRAME_BUDGET - 50, "no more is cut than has to be"
     if record is None and with_record:
-        assert wire_bytes(letter * size) + wire_bytes(str(RECORD)) > FRAME_BUDGET
+        assert wire_bytes(letter * size) + wire_bytes(RECORD) > FRAME_BUDGET
 
 
 def test_C6_a_small_answer_keeps_text_and_record_untouched() -> None:

@@ -64,7 +64,9 @@ def host(handler: Handler) -> ProxyHost:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("error", "kind"), FAILURES, ids=lambda value: type(value).__name__)
-async def test_Q4_every_call_fails_as_host_call_failed_with_its_kind(method: str, error: BaseException, kind: HostFailure) -> None:
+async def test_Q4_every_call_fails_as_host_call_failed_with_its_kind(
+    method: str, error: BaseException, kind: HostFailure
+) -> None:
     with pytest.raises(HostCallFailed) as told:
         await METHODS[method][1](host(failing(method, error)))
     assert (told.value.action, told.value.kind) == (method, kind)
@@ -78,8 +80,12 @@ async def test_Q4_a_bare_time_out_fails_as_host_call_failed(method: str) -> None
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in {"stream", "state_set", "state_get"}])
-@pytest.mark.parametrize("odd", [{}, [], "text", 5, {"prompt": 5, "items": 5, "tokens": "x", "message": 5, "run_id": []}], ids=str)
-async def test_Q4_a_reply_of_another_shape_is_malformed_or_an_empty_answer_of_the_right_shape(method: str, odd: object) -> None:
+@pytest.mark.parametrize(
+    "odd", [{}, [], "text", 5, {"prompt": 5, "items": 5, "tokens": "x", "message": 5, "run_id": []}], ids=str
+)
+async def test_Q4_a_reply_of_another_shape_is_malformed_or_an_empty_answer_of_the_right_shape(
+    method: str, odd: object
+) -> None:
     try:
         got = await METHODS[method][1](host(failing(method, odd)))
     except HostCallFailed as told:
@@ -161,7 +167,7 @@ async def test_D4_a_tool_may_return_any_json_value(result: object) -> None:
 
 
 async def test_G2_cancelling_a_call_is_a_cancellation_and_no_host_failure() -> None:
-    pending = asyncio.create_task(METHODS["prompt"][1](host(Handler(answers={"get_prompt": None}))))  # type: ignore[arg-type]
+    pending = asyncio.create_task(host(Handler(answers={"get_prompt": None})).prompt())
     await asyncio.sleep(0)
     pending.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -59,7 +59,9 @@ RUNNING = {"run_id": RUN_ID, "status": "running"}
 STOP = {**RUNNING, "cancel_requested_at": 1}
 
 
-@pytest.mark.parametrize("odd", [RuntimeError("gone"), ValueError("x"), TimeoutError(), {}, [], {"run_id": RUN_ID, "status": "?"}, None])
+@pytest.mark.parametrize(
+    "odd", [RuntimeError("gone"), ValueError("x"), TimeoutError(), {}, [], {"run_id": RUN_ID, "status": "?"}, None]
+)
 async def test_G2_a_poll_that_fails_or_hangs_changes_nothing_and_the_next_one_tells(
     odd: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,15 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot
-from runner.outbox import BASE_PAUSE, FRAME_BUDGET, Outbox, pause_after, wire_bytes
+from runner.outbox import BASE_PAUSE, FRAME_BUDGET, HEARTBEAT, Outbox, pause_after, wire_bytes
+from tests.unit.border import until
 
 
 @dataclass
@@ -71,10 +73,12 @@ async def played(steps: Sequence[tuple[str, float, bool]]) -> tuple[Reader, str,
 
 @settings(max_examples=60)
 @given(STEPS)
-def test_C6_snapshots_are_cumulative_at_most_one_per_300_ms_and_the_newest_wins(steps: list[tuple[str, float, bool]]) -> None:
+def test_C6_snapshots_are_cumulative_at_most_one_per_300_ms_and_the_newest_wins(
+    steps: list[tuple[str, float, bool]],
+) -> None:
     reader, _, shown = asyncio.run(played(steps))
     sent = [(event, at) for event, at in zip(reader.events, reader.times, strict=True) if isinstance(event, Snapshot)]
-    for (one, before), (two, after) in zip(sent, sent[1:], strict=False):
+    for (one, before), (two, after) in pairwise(sent):
         assert two.text.startswith(one.text) and two.text != one.text
         assert after - before >= BASE_PAUSE - 1e-9
     assert [event.sequence for event, _ in sent] == list(range(1, len(sent) + 1))
@@ -86,7 +90,9 @@ def test_C6_snapshots_are_cumulative_at_most_one_per_300_ms_and_the_newest_wins(
 
 @settings(max_examples=60)
 @given(STEPS)
-def test_C6_the_last_snapshot_equals_the_answer_and_the_end_follows_at_once(steps: list[tuple[str, float, bool]]) -> None:
+def test_C6_the_last_snapshot_equals_the_answer_and_the_end_follows_at_once(
+    steps: list[tuple[str, float, bool]],
+) -> None:
     async def ended() -> tuple[list[Event], str, bool]:
         reader, text, _ = await played(steps)
         reader.outbox.finish(Answer(text or "x"), Completed())
@@ -186,11 +192,32 @@ async def test_C6_a_reader_that_waits_is_woken_by_a_post_and_by_a_snapshot_that_
         return [event async for event in outbox.events()]
 
     reading = asyncio.create_task(collected())
-    for step in (lambda: outbox.show("a"), lambda: outbox.show("ab"), lambda: outbox.post(Log("l"))):
-        await asyncio.sleep(0)
-        step()
-    async with asyncio.timeout(5):
-        while outbox.last_shown != "ab":
-            await asyncio.sleep(0.02)
+    await asyncio.sleep(0)
+    outbox.show("a")
+    await asyncio.sleep(0)
+    outbox.show("ab")
+    await asyncio.sleep(0)
+    outbox.post(Log("l"))
+    await until(lambda: outbox.last_shown == "ab")
     outbox.finish(Answer("ab"), Completed())
     assert await reading == [Snapshot("a", 1), Log("l"), Snapshot("ab", 2), Answer("ab"), Completed()]
+
+
+async def test_G3_a_long_silence_is_broken_by_a_line_of_log_and_only_a_long_one() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    assert 60 <= HEARTBEAT <= 120
+    for pause in (HEARTBEAT - 1, 0.5, 1, HEARTBEAT - 1, 2):
+        clock.now += pause
+        reader.ready()
+    assert len(reader.events) == 2 and all(isinstance(event, Log) for event in reader.events)
+
+
+async def test_G3_snapshots_are_no_silence() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    for place in range(1, 5):
+        clock.now += HEARTBEAT - 1
+        reader.outbox.show("a" * place)
+        reader.ready()
+    assert all(isinstance(event, Snapshot) for event in reader.events)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from tests.unit.border import (
     row,
     said,
     text_frame,
+    until,
     usage_frame,
 )
 
@@ -64,10 +66,16 @@ async def checked(handler: Handler, **about: Any) -> list[Event]:
     return events
 
 
-async def test_Q1_one_answer_without_tools_costs_prompt_history_model_and_steering() -> None:
+async def test_Q1_one_answer_without_tools_costs_prompt_history_count_model_and_steering() -> None:
     handler = Handler([[text_frame("hi")]])
     assert said(await checked(handler)) == "hi"
-    assert sorted(name for name, _ in handler.calls) == ["get_prompt", "history_page", "invoke_llm_stream", "steering_pull"]
+    assert sorted(name for name, _ in handler.calls) == [
+        "count_tokens",
+        "get_prompt",
+        "history_page",
+        "invoke_llm_stream",
+        "steering_pull",
+    ]
     assert {name for name, _ in handler.calls[:2]} == {"get_prompt", "history_page"}, "asked for at once"
 
 
@@ -116,7 +124,9 @@ async def test_B5_pages_are_pulled_up_to_the_limit_and_a_page_that_fails_costs_o
     def page(sent: dict[str, Any]) -> object:
         if sent["before_cursor"] is not None:
             return GONE
-        items = [row("user" if place % 2 else "assistant", f"t{place}", place).model_dump() for place in range(150, 50, -1)]
+        items = [
+            row("user" if place % 2 else "assistant", f"t{place}", place).model_dump() for place in range(150, 50, -1)
+        ]
         return {"items": items[: sent["limit"]], "has_more": True, "next_cursor": "51"}
 
     handler = Handler(answers={"history_page": page})
@@ -130,26 +140,40 @@ async def test_B5_a_host_whose_pages_never_end_is_asked_no_more_than_the_limit_n
     same = {"items": [row("user", "x", 1).model_dump()] * 10, "has_more": True, "next_cursor": "1"}
     handler = Handler(answers={"history_page": same})
     await checked(handler, config={"context-history-fetch-limit": 95})
-    assert len(handler.requests("history_page")) == 10
+    assert 1 <= len(handler.requests("history_page")) <= 10
 
 
 @pytest.mark.parametrize("action", ["get_prompt", "history_page", "steering_pull", "run_get"])
 @pytest.mark.parametrize(
     "error",
-    [ActionCallError("no"), ActionCallTimeoutError("slow"), GONE, RuntimeError("ended"), ValueError("odd"), {}, [], "x", 5],
+    [
+        ActionCallError("no"),
+        ActionCallTimeoutError("slow"),
+        GONE,
+        RuntimeError("ended"),
+        ValueError("odd"),
+        {},
+        [],
+        "x",
+        5,
+    ],
     ids=str,
 )
 async def test_Q4_what_fails_beside_the_model_still_yields_the_answer(action: str, error: object) -> None:
     assert said(await checked(Handler([[text_frame("answer")]], {action: error}))) == "answer"
 
 
-@pytest.mark.parametrize("error", [NO_KEY, ActionCallTimeoutError("slow"), GONE, RuntimeError("ended"), ValueError("odd")], ids=str)
+@pytest.mark.parametrize(
+    "error", [NO_KEY, ActionCallTimeoutError("slow"), GONE, RuntimeError("ended"), ValueError("odd")], ids=str
+)
 async def test_Q4_a_failed_model_leaves_the_answer_to_the_fallback(error: Exception) -> None:
     handler = Handler([[error], [text_frame("from b")]])
     assert said(await checked(handler, models=TWO_MODELS, config=WITH_FALLBACK)) == "from b"
 
 
-@pytest.mark.parametrize(("error", "retryable"), [(NO_KEY, False), (GONE, True), (ActionCallTimeoutError("slow"), True)], ids=str)
+@pytest.mark.parametrize(
+    ("error", "retryable"), [(NO_KEY, False), (GONE, True), (ActionCallTimeoutError("slow"), True)], ids=str
+)
 async def test_Q4_when_every_model_failed_the_run_fails_for_the_owner(error: Exception, retryable: bool) -> None:
     events = await checked(Handler([[error]]), models=TWO_MODELS, config=WITH_FALLBACK)
     last = events[-1]
@@ -157,13 +181,19 @@ async def test_Q4_when_every_model_failed_the_run_fails_for_the_owner(error: Exc
     assert not any(isinstance(event, Answer) for event in events)
 
 
-@pytest.mark.parametrize("models", [[], [{"model_id": "other"}], [{"model_id": "a", "operations": ["rerank"]}]], ids=str)
-async def test_C8_without_a_usable_model_the_person_reads_it_and_the_owner_the_next_step(models: list[dict[str, object]]) -> None:
+@pytest.mark.parametrize(
+    "models", [[], [{"model_id": "other"}], [{"model_id": "a", "operations": ["rerank"]}]], ids=str
+)
+async def test_C8_without_a_usable_model_the_person_reads_it_and_the_owner_the_next_step(
+    models: list[dict[str, object]],
+) -> None:
     handler = Handler()
     events = await checked(handler, models=models)
     assert said(events) == english(Notice.NO_MODEL)
     assert events[-1] == Completed("error", None)
-    assert any(isinstance(event, Log) and "runner.no_model" in event.text and "AI tab" in event.text for event in events)
+    assert any(
+        isinstance(event, Log) and "runner.no_model" in event.text and "AI tab" in event.text for event in events
+    )
     assert handler.calls == [], "nothing is asked for a run that cannot answer"
 
 
@@ -193,7 +223,9 @@ async def test_C5_partial_usage_goes_out_on_failure() -> None:
 
 async def test_G1_a_follow_up_before_the_end_makes_the_run_go_on() -> None:
     pulls = iter([{"items": [follow_up("and?"), follow_up("please")]}])
-    handler = Handler([[text_frame("one")], [text_frame("two")]], {"steering_pull": lambda _sent: next(pulls, {"items": []})})
+    handler = Handler(
+        [[text_frame("one")], [text_frame("two")]], {"steering_pull": lambda _sent: next(pulls, {"items": []})}
+    )
     assert said(await checked(handler)) == "one\n\ntwo"
     assert sent_messages(handler, 1)[1:] == [("user", "hello"), ("assistant", "one"), ("user", "and?\n\nplease")]
 
@@ -204,7 +236,9 @@ async def test_G1_the_last_thing_a_run_asks_is_whether_somebody_spoke() -> None:
     assert handler.calls[-1][0] == "steering_pull"
 
 
-async def test_G2_a_stop_while_a_model_streams_closes_it_and_keeps_what_was_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_G2_a_stop_while_a_model_streams_closes_it_and_keeps_what_was_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(interrupt, "INTERVAL", 0.02)
     handler = Handler([[text_frame("half"), usage_frame(1, 1), None]], {"run_get": STOP})
     events = await checked(handler)
@@ -214,7 +248,9 @@ async def test_G2_a_stop_while_a_model_streams_closes_it_and_keeps_what_was_show
 
 
 @pytest.mark.parametrize("hanging", ["get_prompt", "history_page", "steering_pull"])
-async def test_G2_a_stop_while_any_other_call_hangs_ends_the_run_at_once(hanging: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_G2_a_stop_while_any_other_call_hangs_ends_the_run_at_once(
+    hanging: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(interrupt, "INTERVAL", 0.02)
     events = await checked(Handler(answers={hanging: None, "run_get": STOP}))
     last = events[-1]
@@ -277,8 +313,7 @@ async def test_Q4_cancelling_the_reader_cancels_the_run_and_is_not_swallowed() -
     handler = Handler([[text_frame("half"), None]])
     before = asyncio.all_tasks()
     reading = asyncio.create_task(events_of(handler, context()))
-    while not handler.streams_open:
-        await asyncio.sleep(0)
+    await until(lambda: handler.streams_open > 0)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
@@ -322,5 +357,5 @@ def test_C6_whatever_happens_a_run_keeps_the_protocol(
     for sent in handler.requests("invoke_llm_stream"):
         roles = [message["role"] for message in sent["messages"]]
         assert roles[0] == "system" and roles[-1] == "user"
-        assert all(one != two for one, two in zip(roles[1:], roles[2:], strict=False))
+        assert all(one != two for one, two in pairwise(roles))
         assert all(message["content"] for message in sent["messages"])

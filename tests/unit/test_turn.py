@@ -10,14 +10,23 @@ from typing import Any
 import pytest
 from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
 
+from config.locales import Locale
+from config.notices import Notice, say
+from runner.context.budget import Budget
+from runner.context.compaction import Context, View, Wishes
+from runner.context.meter import Meter
+from runner.context.tokens import Ruler, load_tokenizer
+from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Image, System, Text, UserTurn
 from runner.errors import AllModelsFailed, ModelTrouble
 from runner.events import Usage
+from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
+from runner.progress import Progress
 from runner.turn import IMAGE_LEFT_OUT, BrokenOff, Turns
-from runner.view import View
+from runner.view import RunView
 from runner.visible import Visible
-from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, usage_frame
+from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, until, usage_frame
 
 REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
 NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
@@ -25,20 +34,41 @@ GONE = ConnectionClosedError("Connection closed")
 ASKED = "invoke_llm_stream"
 
 
+TOKENIZER = asyncio.run(load_tokenizer())
+
+
+def english(notice: Notice, **values: object) -> str:
+    return say(notice, Locale.EN_US, **values)
+
+
 class World:
     """One run's turns over a scripted Host."""
 
-    def __init__(self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False, **settings: bool) -> None:
+    def __init__(self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False) -> None:
         self.handler = Handler(replies)
         ctx = context(models=[{"model_id": name} for name in models])
         self.visible = Visible()
         self.shown: list[str] = []
-        self.view = View(System((Text("be kind"),)), ())
-        self.view.add(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
+        start = View(System((Text("be kind"),)), ())
+        self.view = RunView(start, self._context(), lambda _: Budget.of(200_000, 16_000))
+        self.view.ask(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
         lineup = Lineup(authorised(models, {}, ctx.resources.models))
-        remove_think = settings.get("remove_think", False)
-        host = host_over(self.handler, ctx)
-        self.turns = Turns(host, lineup, self.view, self.visible, self.shown.append, remove_think=remove_think)
+        self.bench = Bench(host_over(self.handler, ctx), lineup, remove_think=False)
+        progress = Progress(self.visible, self.shown.append, wanted=False)
+        self.turns = Turns(self.bench, self.view, self.visible, self.shown.append, progress, english)
+
+    def _context(self) -> Context:
+        async def count(model_id: str, request: Request) -> int:
+            return await self.bench.count(model_id, request)
+
+        return Context(
+            meter=Meter(count),
+            ruler=Ruler(TOKENIZER),
+            wishes=Wishes(20_000, 8_000),
+            summarisers=(),
+            now=lambda: 0.0,
+            log=lambda _: None,
+        )
 
     def models_asked(self) -> list[str]:
         return [sent["llm_model_uuid"] for sent in self.handler.requests(ASKED)]
@@ -110,25 +140,24 @@ async def test_C1_when_every_model_failed_each_failure_is_named() -> None:
 async def test_C5_usage_of_failed_and_of_good_calls_adds_up() -> None:
     world = World([usage_frame(1, 2), GONE], [text_frame("ok"), usage_frame(10, 20, cached=5)])
     await world.turns.take()
-    assert world.turns.usage == Usage(11, 22, 33, {"cached": 5})
+    assert world.bench.usage == Usage(11, 22, 33, {"cached": 5})
 
 
 async def test_C5_no_report_at_all_is_unknown_usage() -> None:
     world = World([text_frame("ok")])
     await world.turns.take()
-    assert world.turns.usage is None
+    assert world.bench.usage is None
 
 
 async def test_C5_usage_reported_before_a_stop_is_kept() -> None:
     world = World([text_frame("a"), usage_frame(1, 1), None])
     taking = asyncio.create_task(world.turns.take())
-    while not world.shown:
-        await asyncio.sleep(0)
+    await until(lambda: bool(world.shown))
     await asyncio.sleep(0.01)
     taking.cancel()
     with suppress(asyncio.CancelledError):
         await taking
-    assert world.turns.usage == Usage(1, 1, 2, {})
+    assert world.bench.usage == Usage(1, 1, 2, {})
     assert world.handler.streams_open == 0
 
 
@@ -146,7 +175,9 @@ async def test_B4_pictures_are_left_out_once_then_the_fallback_is_asked() -> Non
     assert world.models_asked() == ["a", "a", "b"]
 
 
-@pytest.mark.parametrize("error", [NO_KEY, GONE, ActionCallError("Rate limit exceeded or insufficient balance")], ids=str)
+@pytest.mark.parametrize(
+    "error", [NO_KEY, GONE, ActionCallError("Rate limit exceeded or insufficient balance")], ids=str
+)
 async def test_B4_a_failure_that_has_nothing_to_do_with_pictures_leaves_them_in(error: Exception) -> None:
     world = World([error], [text_frame("ok")], image=True)
     await world.turns.take()

@@ -34,7 +34,9 @@ def test_C6_the_text_only_grows_and_keeps_every_fragment_as_it_came(turns: list[
 
 
 @given(TURNS, st.lists(st.sampled_from([" ", "\n", "\t", ""]), max_size=4))
-def test_C1_white_space_of_a_model_that_failed_leaves_no_readable_trace(turns: list[list[str]], blanks: list[str]) -> None:
+def test_C1_white_space_of_a_model_that_failed_leaves_no_readable_trace(
+    turns: list[list[str]], blanks: list[str]
+) -> None:
     visible, untouched = after(*turns, blanks), after(*turns)
     visible.drop_turn()
     for each in (visible, untouched):
@@ -59,9 +61,9 @@ def test_C6_leading_white_space_of_a_chunk_is_kept() -> None:
 
 def test_C1_white_space_is_not_visible_content_and_the_first_letter_is() -> None:
     visible = after(["\n "])
-    assert not visible.turn_shown and not visible.shown
+    before = (visible.turn_shown, visible.shown)
     visible.add("a")
-    assert visible.turn_shown and visible.shown
+    assert (before, visible.turn_shown, visible.shown) == ((False, False), True, True)
 
 
 def test_C1_each_turn_starts_unshown() -> None:

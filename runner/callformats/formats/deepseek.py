@@ -46,20 +46,26 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
         here = skip_space(text, here)
         closer = literal_at(text, here, _ENDS)
         if closer is not None:
-            return Block(here + len(closer), tuple(found))
+            return Block(here + len(closer), tuple(found), final=section is not None)
         opener = literal_at(text, here, _CALL)
+        if opener is None and section is not None and not found and _without_opener(text, here):
+            opener = ""
         if opener is None:
             if not complete and (here >= len(text) or could_begin(text, here, (*_CALL, *_ENDS))):
                 return UNFINISHED
-            if found or complete or section is None:
-                return Block(end, tuple(found)) if found else _rubbish(text, here, complete, section)
-            return _rubbish(text, here, complete, section)
+            return Block(end, tuple(found)) if found else _rubbish(text, here, complete, section)
         one = _one_call(text, here + len(opener), complete)
         if one is None:
             return UNFINISHED
         candidate, here = one
         end = here
         found.append(candidate)
+
+
+def _without_opener(text: str, here: int) -> bool:
+    """Whether a section goes on with a name and a separator: the call's own opener is missing."""
+    name = _NAME.match(text, here)
+    return name is not None and literal_at(text, name.end(), _SEPARATOR) is not None
 
 
 def _rubbish(text: str, here: int, complete: bool, section: str | None) -> Outcome:
@@ -117,7 +123,7 @@ def _arguments(
     if closer is None and not complete and (end >= len(text) or could_begin(text, end, ("```", *_CALL_END))):
         return None
     mended = parsed.mended or closer is None
-    broken = fenced != closed_fence and closer is not None
+    broken = fenced != closed_fence and end < len(text)
     cut = parsed.state is State.CUT
     candidate = Candidate(name, parsed.value, text[start:end], mended=mended, cut=cut, broken=broken)
     return candidate, end + len(closer) if closer else end

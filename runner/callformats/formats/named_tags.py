@@ -325,7 +325,7 @@ FORMATS = (
     ),
     _format("invoke-in-tool-call", _prefixed("", ("<tool_call>",), ("</tool_call>",))),
     _format("dots", _prefixed("", ("<dots_function_call>",), ("</dots_function_call>",))),
-    _format("atem-tags", _prefixed("atem:", ("<atem:function_calls>",), ("</atem:function_calls>",))),
+    _format("atem", _prefixed("atem:", ("<atem:function_calls>",), ("</atem:function_calls>",))),
     _format(
         "deepseek-dsml",
         _prefixed(
@@ -340,8 +340,8 @@ FORMATS = (
         "step3",
         _prefixed(
             "steptml:",
-            ("<｜tool_calls_begin｜><｜tool_call_begin｜>", "<｜tool_call_begin｜>"),
-            ("<｜tool_call_end｜><｜tool_calls_end｜>", "<｜tool_call_end｜>", "<｜tool_calls_end｜>"),
+            ("<｜tool_call_begin｜>",),
+            ("<｜tool_call_end｜>",),
         ),
     ),
     _format(

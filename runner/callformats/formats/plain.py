@@ -41,7 +41,12 @@ def _first_key_fits(text: str, at: int, names: Names) -> bool:
 
 
 def _names_fit(found: tuple[Candidate, ...], names: Names) -> bool:
-    return all(names.knows(one.name) for one in found if one.name)
+    return all(names.knows(one.name) or (names.whole and _is_shaped(one)) for one in found if one.name)
+
+
+def _is_shaped(one: Candidate) -> bool:
+    """A name and an object of arguments: nothing but a call looks so."""
+    return not one.flat and isinstance(one.arguments, dict)
 
 
 def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
@@ -59,6 +64,8 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
             end += 1
             parsed = replace(parsed, mended=True)
         more = candidates(parsed, text[here:end])
+        if parsed.state is not State.WHOLE and names.whole and not complete:
+            return UNFINISHED
         if not _names_fit(more, names):
             return DECLINED
         if parsed.state is not State.WHOLE:
@@ -66,9 +73,12 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         found += more
         if not found:
             return DECLINED
-        here = _next_value(text, end)
-        if here is None:
+        following = _next_value(text, end)
+        if following is None:
             return _all_named(tuple(found), end)
+        if following >= len(text):
+            return _all_named(tuple(found), end) if complete else UNFINISHED
+        here = following
 
 
 def _all_named(found: tuple[Candidate, ...], end: int) -> Outcome:
@@ -91,11 +101,14 @@ def _unended(parsed: Parsed, found: tuple[Candidate, ...], text: str, at: int) -
 
 
 def _next_value(text: str, end: int) -> int | None:
-    """Where another value of the same block begins: the values stand side by side, or `;` or `,` parts them."""
+    """Where another value of the same block begins: the values stand side by side, or `;` or `,` parts them.
+
+    The end of the text if that is not to be seen yet; None when something else follows.
+    """
     here = skip_space(text, end)
-    if text[here : here + 1] in (",", ";") and here < len(text):
+    if text[here : here + 1] in (",", ";"):
         here = skip_space(text, here + 1)
-    return here if text[here : here + 1] in ("{", "[") else None
+    return here if here >= len(text) or text[here] in "{[" else None
 
 
 def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
@@ -144,9 +157,9 @@ def _read_bare_calls(text: str, at: int, complete: bool, names: Names) -> Outcom
     if name is None:
         return UNFINISHED if start >= len(text) and not complete else DECLINED
     if name.end() >= len(text):
-        growing = names.may_grow(name[0]) or names.knows(name[0])
+        growing = names.may_grow(name[0]) or names.spells(name[0])
         return UNFINISHED if growing and not complete else DECLINED
-    if not text.startswith("(", name.end()) or not names.knows(name[0]):
+    if not text.startswith("(", name.end()) or not names.spells(name[0]):
         return DECLINED
     outcome = read_calls(text, at, complete)
     if isinstance(outcome, Block) and not _names_fit(outcome.candidates, names):
@@ -215,10 +228,10 @@ def _read_functionary(text: str, at: int, complete: bool, names: Names) -> Outco
     name = NAME.match(text, start)
     if name is None or name.end() >= len(text):
         written = name[0] if name else ""
-        growing = start >= len(text) or (name is not None and (names.may_grow(written) or names.knows(written)))
+        growing = start >= len(text) or (name is not None and (names.may_grow(written) or names.spells(written)))
         return UNFINISHED if growing and not complete else DECLINED
     body = name.end() + 1
-    if text[name.end()] != "\n" or not names.knows(name[0]):
+    if text[name.end()] != "\n" or not names.spells(name[0]):
         return DECLINED
     if body >= len(text):
         return DECLINED if complete else UNFINISHED

@@ -79,8 +79,11 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
             return Block(at + len(closer), merge_halves(tuple(found)))
         if not complete and (at >= len(text) or could_begin(text, at, wrapper.closes)):
             return UNFINISHED
-        if at < len(text) and text[at] in ",;" and text[skip_space(text, at + 1) :][:1] in ("{", "["):
-            at = skip_space(text, at + 1)
+        if at < len(text) and text[at] in ",;":
+            following = skip_space(text, at + 1)
+            if following >= len(text) and not complete:
+                return UNFINISHED
+            at = following if text[following : following + 1] in ("{", "[") else at
         if at >= len(text) or text[at] not in "{[":
             return Block(end, merge_halves(tuple(found)))
 
@@ -121,7 +124,7 @@ def written(wrapper: Wrapper, name: str, arguments: Mapping[str, Json]) -> str:
     opener = wrapper.opens[0]
     if wrapper.last_character_opens:
         return opener + body[1:]
-    gap = "\n" if wrapper.opens[0].startswith("<tool_call") else ""
+    gap = "\n" if opener == "<tool_call>" else ""
     return f"{opener}{gap}{body}{gap}{wrapper.closes[0] if wrapper.closes else ''}"
 
 

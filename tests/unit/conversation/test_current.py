@@ -79,7 +79,10 @@ def test_B4_a_message_in_which_nothing_can_be_read_is_never_an_empty_turn(value:
 
 def test_B4_files_are_named_with_kind_type_size_and_place() -> None:
     file = InputAttachment(type="file", name="a.pdf", mime_type="application/pdf", size=2048, path="/workspace/a.pdf")
-    assert words(AgentInput(text="read", attachments=[file])) == "read\n[file: a.pdf, application/pdf, 2 KiB, /workspace/a.pdf]"
+    assert (
+        words(AgentInput(text="read", attachments=[file]))
+        == "read\n[file: a.pdf, application/pdf, 2 KiB, /workspace/a.pdf]"
+    )
 
 
 def test_B4_a_file_known_as_element_and_as_attachment_is_named_once() -> None:
@@ -92,7 +95,9 @@ def test_B4_a_file_known_as_element_and_as_attachment_is_named_once() -> None:
 
 
 def test_B4_a_file_only_among_the_elements_is_named_too() -> None:
-    assert words(AgentInput(contents=[ContentElement.from_file_url("http://x", "b.txt")])) == "\n".join(["[file: b.txt]"])
+    assert words(AgentInput(contents=[ContentElement.from_file_url("http://x", "b.txt")])) == "\n".join(
+        ["[file: b.txt]"]
+    )
 
 
 @given(st.text(max_size=400))
@@ -104,10 +109,16 @@ def test_B4_a_file_name_stays_short_and_on_its_line(name: str) -> None:
 @given(
     st.none() | st.text(max_size=5),
     st.lists(
-        st.builds(ContentElement, type=st.sampled_from(["text", "image_url", "file_base64", ""]), text=st.none() | st.text(max_size=3)),
+        st.builds(
+            ContentElement,
+            type=st.sampled_from(["text", "image_url", "file_base64", ""]),
+            text=st.none() | st.text(max_size=3),
+        ),
         max_size=3,
     ),
-    st.lists(st.builds(InputAttachment, type=st.none() | st.sampled_from(["image", "voice"]), name=st.none()), max_size=2),
+    st.lists(
+        st.builds(InputAttachment, type=st.none() | st.sampled_from(["image", "voice"]), name=st.none()), max_size=2
+    ),
     st.booleans(),
 )
 def test_B4_whatever_was_sent_the_turn_has_a_part(

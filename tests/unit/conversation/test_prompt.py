@@ -17,7 +17,9 @@ from runner.errors import PromptMalformed
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "type", "text"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "type", "text"]), inner)
+    ),
     max_leaves=10,
 )
 
@@ -37,7 +39,11 @@ def tool_row(an_id: str, text: str = "r") -> dict[str, object]:
 
 
 def test_B1_system_rows_wherever_they_stand_become_the_one_first_message() -> None:
-    rows = [{"role": "system", "content": "one"}, {"role": "user", "content": "q"}, {"role": "system", "content": "two"}]
+    rows = [
+        {"role": "system", "content": "one"},
+        {"role": "user", "content": "q"},
+        {"role": "system", "content": "two"},
+    ]
     assert [(message["role"], message["content"]) for message in sent(read_prompt(rows))] == [
         ("system", "one\n\ntwo"),
         ("user", "q"),
@@ -52,7 +58,12 @@ def test_B1_structured_content_and_metadata_of_a_row_survive() -> None:
         {"role": "user", "content": elements},
     ]
     system, user = sent(read_prompt(rows))
-    assert system == {"role": "system", "name": "n", "content": [*elements, odd], "provider_specific_fields": {"cache": True}}
+    assert system == {
+        "role": "system",
+        "name": "n",
+        "content": [*elements, odd],
+        "provider_specific_fields": {"cache": True},
+    }
     assert user["content"] == elements
 
 

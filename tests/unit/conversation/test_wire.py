@@ -14,19 +14,25 @@ from runner.conversation.wire import Wire, system_messages
 from runner.events import Json
 
 USER = st.lists(
-    st.builds(Text, st.text(min_size=1, max_size=9)) | st.just(Image(base64="aGk=")) | st.just(Image(url="http://x/y.png")),
+    st.builds(Text, st.text(min_size=1, max_size=9))
+    | st.just(Image(base64="aGk="))
+    | st.just(Image(url="http://x/y.png")),
     min_size=1,
     max_size=3,
 ).map(lambda parts: UserTurn(tuple(parts)))
 
 
-def turn_with_calls(text: str, count: int, author: str | None = "m", fields: Mapping[str, Json] | None = None) -> AssistantTurn:
+def turn_with_calls(
+    text: str, count: int, author: str | None = "m", fields: Mapping[str, Json] | None = None
+) -> AssistantTurn:
     calls = tuple(ToolCall(f"c{place}", "f", "{}", {"sig": place}) for place in range(count))
     results = tuple(ToolResult(call.id, call.name, f"r {call.id}") for call in calls)
     return AssistantTurn(text, calls, results, author, fields)
 
 
-ASSISTANT = st.builds(turn_with_calls, st.text(min_size=1, max_size=9), st.integers(0, 3), st.sampled_from(["m", "n", None]))
+ASSISTANT = st.builds(
+    turn_with_calls, st.text(min_size=1, max_size=9), st.integers(0, 3), st.sampled_from(["m", "n", None])
+)
 
 
 @given(st.lists(USER | ASSISTANT, max_size=8))
@@ -91,5 +97,10 @@ def test_D1_a_tool_without_arguments_is_offered_with_its_name_and_an_object_sche
     wire = Wire()
     request = Request(System(), (), (spec,))
     (tool,) = wire.tools(request.tools)
-    assert tool.model_dump() == {"name": "f", "human_desc": "does f", "description": "does f", "parameters": dict(spec.parameters)}
+    assert tool.model_dump() == {
+        "name": "f",
+        "human_desc": "does f",
+        "description": "does f",
+        "parameters": dict(spec.parameters),
+    }
     assert wire.tools([spec])[0] is tool

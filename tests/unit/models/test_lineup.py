@@ -29,8 +29,12 @@ def granted(*ids: str) -> list[ModelResource]:
 
 
 @given(st.lists(IDS), GRANTS)
-def test_C1_wanted_order_each_once_and_nothing_that_is_not_granted(wanted: list[str], grants: list[ModelResource]) -> None:
-    usable = {model.model_id for model in grants if not model.operations or {"invoke", "stream"} & set(model.operations)}
+def test_C1_wanted_order_each_once_and_nothing_that_is_not_granted(
+    wanted: list[str], grants: list[ModelResource]
+) -> None:
+    usable = {
+        model.model_id for model in grants if not model.operations or {"invoke", "stream"} & set(model.operations)
+    }
     expected = [an_id for an_id in dict.fromkeys(wanted) if an_id in usable]
     try:
         got = [ref.id for ref in authorised(wanted, {}, grants)]
@@ -42,7 +46,12 @@ def test_C1_wanted_order_each_once_and_nothing_that_is_not_granted(wanted: list[
 
 @pytest.mark.parametrize(
     ("operations", "streams", "counts"),
-    [([], True, True), (["stream"], True, False), (["invoke"], False, False), (["invoke", "count_tokens"], False, True)],
+    [
+        ([], True, True),
+        (["stream"], True, False),
+        (["invoke"], False, False),
+        (["invoke", "count_tokens"], False, True),
+    ],
 )
 def test_C2_streaming_only_where_it_is_granted_and_no_list_is_every_operation(
     operations: list[str], streams: bool, counts: bool

@@ -14,14 +14,16 @@ from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeout
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import System, Text, UserTurn
 from runner.conversation.wire import Wire
-from runner.errors import ModelFailed, ModelTrouble
+from runner.errors import HostCallFailed, ModelFailed, ModelTrouble
 from runner.events import Usage
 from runner.models.lineup import authorised
 from runner.models.provider import HostModel
 from runner.models.reply import Reply, ReplyReader
 from tests.unit.border import Handler, context, finish_frame, host_over, text_frame, usage_frame
 
-REQUEST = Request(System((Text("be kind"),)), (UserTurn((Text("hi"),)),), (ToolSpec("f", "does f", {"type": "object"}),), {"k": 1})
+REQUEST = Request(
+    System((Text("be kind"),)), (UserTurn((Text("hi"),)),), (ToolSpec("f", "does f", {"type": "object"}),), {"k": 1}
+)
 REFUSED = ActionCallError('ActionCallError: ValueError: Reasoning level "max" is not supported by model m')
 
 
@@ -72,7 +74,6 @@ WAYS: Mapping[str, tuple[str, Asking]] = {
     "stream": ("invoke_llm_stream", answer),
     "summary": ("invoke_llm_stream", lambda asked: asked.whole(REQUEST)),
     "count": ("count_tokens", lambda asked: asked.count(REQUEST)),
-    "count of units": ("count_tokens", lambda asked: asked.count_units(REQUEST.units)),
 }
 
 
@@ -141,7 +142,9 @@ async def test_C1_a_failure_after_visible_text_is_not_tried_again_by_itself() ->
         (AgentAPIException(AgentAPIError(code="x", message="y")), ModelTrouble.OTHER),
     ],
 )
-async def test_Q4_whatever_breaks_a_stream_is_a_failed_model_with_a_cause(error: Exception, cause: ModelTrouble) -> None:
+async def test_Q4_whatever_breaks_a_stream_is_a_failed_model_with_a_cause(
+    error: Exception, cause: ModelTrouble
+) -> None:
     handler = Handler([[text_frame("a"), error]])
     with pytest.raises(ModelFailed) as told:
         await answer(model(handler))
@@ -149,7 +152,9 @@ async def test_Q4_whatever_breaks_a_stream_is_a_failed_model_with_a_cause(error:
     assert handler.streams_open == 0
 
 
-@pytest.mark.parametrize("frame", [{}, {"chunk": {}}, {"chunk": {"role": 5}}, {"usage": 5}, {"chunk": "text"}, [], "x", 5])
+@pytest.mark.parametrize(
+    "frame", [{}, {"chunk": {}}, {"chunk": {"role": 5}}, {"usage": 5}, {"chunk": "text"}, [], "x", 5]
+)
 async def test_Q4_a_frame_that_cannot_be_read_is_a_failed_model(frame: object) -> None:
     with pytest.raises(ModelFailed):
         await answer(model(Handler([[frame]])))
@@ -157,7 +162,7 @@ async def test_Q4_a_frame_that_cannot_be_read_is_a_failed_model(frame: object) -
 
 @pytest.mark.parametrize("tokens", [-1, True, "5", None, 1.5])
 async def test_F2_a_count_that_is_no_number_is_a_failure_never_a_guess(tokens: object) -> None:
-    with pytest.raises(ModelFailed):
+    with pytest.raises(HostCallFailed):
         await model(Handler(answers={"count_tokens": {"tokens": tokens}})).count(REQUEST)
 
 

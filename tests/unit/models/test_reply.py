@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -43,7 +44,7 @@ def read(*chunks: MessageChunk | Message) -> Reply:
 
 def pieces(whole: str, cuts: Sequence[int]) -> list[str]:
     places = sorted({min(cut, len(whole)) for cut in cuts} | {0, len(whole)})
-    return [whole[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [whole[start:end] for start, end in pairwise(places)]
 
 
 @given(st.text(), st.lists(st.integers(0, 60), max_size=8))

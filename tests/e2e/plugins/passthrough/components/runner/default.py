@@ -10,7 +10,7 @@ from langbot_plugin.api.entities.builtin.runner import HistoryPage, RunnerContex
 
 
 class DefaultRunner(Runner):
-    async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:
+    async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:  # type: ignore[override]
         api = self.get_run_api(ctx)
         prompt = [Message.model_validate(row) for row in await api.get_prompt()]
         page = HistoryPage.model_validate(await api.history_page(limit=50))

@@ -1,0 +1,203 @@
+"""S1: each format is read and written; adding one touches its module and this table."""
+
+from __future__ import annotations
+
+import ast
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.callformats import StreamReader, all_formats, format_named, read, render, stop_strings
+from runner.callformats.block import Format
+from runner.callformats.reading import Call
+from runner.conversation.request import ToolSpec
+from runner.events import Json
+from runner.guards import defang
+
+SCHEMA: dict[str, Json] = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer"},
+        "share": {"type": "number"},
+        "loud": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "options": {"type": "object"},
+    },
+    "required": ["city"],
+}
+TOOL = ToolSpec("get_weather", "", SCHEMA)
+OTHER = ToolSpec("ping", "", {"type": "object", "properties": {}})
+
+TABLE = {
+    # format id: how `get_weather(city="Oslo")` is written in it
+    "apertus": '<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|>',
+    "atem": '<atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">Oslo'
+    "</atem:parameter>\n</atem:invoke>\n</atem:function_calls>",
+    "command-r-plus": 'Action:\n```json\n[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]\n```',
+    "command-r7b": '<|START_ACTION|>[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]<|END_ACTION|>',
+    "deepseek-dsml": '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
+    'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+    "deepseek-r1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n"
+    '{"city": "Oslo"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    "deepseek-v31": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}'
+    "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    "dots": '<dots_function_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
+    "</dots_function_call>",
+    "functionary-v32": '>>>get_weather\n{"city": "Oslo"}',
+    "functiongemma": "<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>",
+    "gemma4": '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>',
+    "gigachat3": '<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo"}}</s>',
+    "gigachat3-turns": '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "get_weather", "arguments": '
+    '{"city": "Oslo"}}</s>',
+    "glm45": "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
+    "granite": '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|/tool_call|>',
+    "granite-20b": '<function_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</function_call>',
+    "harmony": '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>',
+    "hermes": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+    "internlm2": '<|action_start|><|plugin|>{"name": "get_weather", "parameters": {"city": "Oslo"}}<|action_end|>',
+    "invoke-in-tool-call": '<tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n'
+    "</invoke>\n</tool_call>",
+    "jamba": '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_calls>',
+    "json": '{"name": "get_weather", "arguments": {"city": "Oslo"}}',
+    "json-fence": '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```',
+    "kimi-k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
+    '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>',
+    "kimi-k3": '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" '
+    'type="string"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+    "lfm2-pythonic": '<|tool_call_start|>[get_weather(city="Oslo")]<|tool_call_end|>',
+    "llama3-json": '{"name": "get_weather", "parameters": {"city": "Oslo"}}',
+    "llama3-python-call": '<|python_tag|>get_weather(city="Oslo")<|eom_id|>',
+    "llama3-python-tag": '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}<|eom_id|>',
+    "llama4-pythonic": '<|python_start|>[get_weather(city="Oslo")]<|python_end|>',
+    "lm-studio": '[TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Oslo"}}[END_TOOL_REQUEST]',
+    "longcat": "<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n<longcat_arg_value>Oslo"
+    "</longcat_arg_value>\n</longcat_tool_call>",
+    "longcat-json": '<longcat_tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</longcat_tool_call>',
+    "minicpm5-xml": '<function name="get_weather"><param name="city">Oslo</param></function>',
+    "minimax-m2": '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>'
+    "\n</minimax:tool_call>",
+    "minimax-m3": ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Oslo'
+    "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+    "mistral": '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}}][/TOOL_CALLS]',
+    "mistral-args": '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
+    "nemotron-json": '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>',
+    "olmo3-pythonic": '<function_calls>get_weather(city="Oslo")</function_calls>',
+    "phi4": 'functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
+    "pythonic": '[get_weather(city="Oslo")]',
+    "qwen3-xml": "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
+    "react": 'Action: get_weather\nAction Input: {"city": "Oslo"}\n',
+    "seed-oss": "<seed:tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n"
+    "</seed:tool_call>",
+    "step3": '<｜tool_call_begin｜>\n<steptml:invoke name="get_weather">\n<steptml:parameter name="city">Oslo'
+    "</steptml:parameter>\n</steptml:invoke>\n<｜tool_call_end｜>",
+    "tool-code": '```tool_code\nget_weather(city="Oslo")\n```',
+    "tool-code-json": '<tool_code>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_code>',
+}
+
+FORMATS = all_formats()
+
+
+def test_S1_the_table_lists_every_format() -> None:
+    assert sorted(TABLE) == sorted(one.id for one in FORMATS)
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.id)
+def test_S1_a_call_is_written_as_the_format_has_it_and_read_back(one: Format) -> None:
+    call = Call("get_weather", {"city": "Oslo"}, one.id)
+    assert render(call, one.id) == TABLE[one.id]
+    for text in (TABLE[one.id], f"Let me look.\n{TABLE[one.id]}"):
+        reading = read(text, [OTHER, TOOL])
+        assert [(call.name, dict(call.arguments)) for call in reading.calls] == [("get_weather", {"city": "Oslo"})]
+        assert reading.text in ("", "Let me look.")
+        assert reading.problem is None
+        assert not reading.calls[0].repaired
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.id)
+def test_S1_a_tool_that_is_not_on_offer_is_not_called(one: Format) -> None:
+    reading = read(TABLE[one.id], [OTHER])
+    assert reading.calls == ()
+    if one.plain is None:
+        assert reading.problem is not None
+        assert reading.text == ""
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.id)
+def test_S7_a_defanged_call_is_none_for_formats_with_markers(one: Format) -> None:
+    inert = defang(TABLE[one.id])
+    if one.opens:
+        assert inert != TABLE[one.id]
+        assert [call for call in read(f"x {inert}\n.", [TOOL]).calls] == []
+        for opener in one.opens:
+            assert defang(opener + "x") != opener + "x", opener
+
+
+plain_text = st.text(alphabet=string.ascii_letters + string.digits + " .,;:!?äß天气-_/\\'\"()[]{}", max_size=20)
+values = {
+    "city": plain_text,
+    "days": st.integers(-(10**9), 10**9),
+    "share": st.integers(-1000, 1000).map(lambda number: number / 8),
+    "loud": st.booleans(),
+    "tags": st.lists(plain_text, max_size=3),
+    "options": st.dictionaries(st.sampled_from(["a", "b_c"]), plain_text | st.integers(0, 9) | st.none(), max_size=2),
+}
+arguments = st.fixed_dictionaries({"city": values["city"]}, optional={key: values[key] for key in values if key != "city"})
+
+LOSSY = {
+    "minimax-m3": "tags have no types inside objects, and empty ones no shape",
+    "qwen3-xml": "one line break at each end of a value is the format's own",
+}
+
+
+@pytest.mark.parametrize("one", [one for one in FORMATS if one.id not in LOSSY], ids=lambda one: one.id)
+@settings(max_examples=25, deadline=None)
+@given(written=arguments)
+def test_S1_any_arguments_survive_writing_and_reading(one: Format, written: dict[str, Json]) -> None:
+    call = Call("get_weather", written, one.id)
+    reading = read(render(call, one.id), [TOOL], format=one.id)
+    assert [dict(found.arguments) for found in reading.calls] == [written], reading
+    assert reading.text == ""
+
+
+def test_S1_a_history_call_with_json_text_is_written_too() -> None:
+    class HistoryCall:
+        name = "get_weather"
+        arguments = '{"city": "Oslo"}'
+
+    assert render(HistoryCall(), "hermes") == TABLE["hermes"]
+    HistoryCall.arguments = "[1]"
+    with pytest.raises(ValueError, match="no JSON object"):
+        render(HistoryCall(), "hermes")
+
+
+@pytest.mark.parametrize("name", ["tags", "pythonic", "json", "guided"])
+def test_the_formats_of_the_form_have_names(name: str) -> None:
+    assert render(Call("ping", {}, ""), name)
+
+
+@pytest.mark.parametrize("use", [format_named, stop_strings, lambda name: StreamReader([], format=name)])
+def test_an_unknown_format_is_named_in_the_error(use: object) -> None:
+    with pytest.raises(ValueError, match="no call format named 'klingon'"):
+        use("klingon")  # type: ignore[operator]
+
+
+def test_S1_each_format_is_named_in_one_module_only() -> None:
+    room = Path(__file__).parents[2] / "runner" / "callformats"
+    homes: dict[str, set[str]] = {one.id: set() for one in FORMATS}
+    for path in room.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and node.value in homes:
+                homes[str(node.value)].add(path.name)
+    # "json" and "functionary-v32" are words of the scanner too: a fence's language, and a prompt that names `all`.
+    assert {name: where for name, where in homes.items() if len(where) > 1 and name not in ("json", "functionary-v32")} == {}
+
+
+def test_no_closer_hides_behind_a_shorter_one_of_its_format() -> None:
+    for one in FORMATS:
+        for closer in one.closes:
+            longer = [other for other in one.closes if other != closer and other.startswith(closer)]
+            assert not longer or one.id in ("tool-code",), (one.id, closer, longer)

@@ -1,0 +1,53 @@
+"""What holds for all tests: nothing may be skipped in CI, and elsewhere what was skipped is said last."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+
+import pytest
+
+_skipped: dict[str, str] = {}
+
+
+def _in_ci() -> bool:
+    return os.environ.get("CI", "").lower() in ("1", "true", "yes")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    # A skip is reported as (path, line, "Skipped: reason").
+    return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+def _judge(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    _skipped[report.nodeid] = _reason(report)
+    if _in_ci():
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI, where nothing may be missing: {_skipped[report.nodeid]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _judge(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _judge(report)
+    return report
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _skipped and not _in_ci():
+        reasons = "; ".join(sorted({reason.removeprefix("Skipped: ") for reason in _skipped.values()}))
+        sys.stdout.write(f"{len(_skipped)} skipped: {reasons}\n")

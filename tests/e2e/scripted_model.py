@@ -1,0 +1,280 @@
+"""An OpenAI-compatible model that says what a test wrote down, for the real LangBot to call over HTTP.
+
+It runs in a thread with an event loop of its own, so a test that blocks for a moment does not hold a stream up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+T = TypeVar("T")
+# A JSON value on the wire.
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call in a reply. `arguments` is sent as it stands, also when it is no JSON."""
+
+    name: str
+    arguments: str = "{}"
+    id: str = "call_0"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of the model.
+
+    `chunks` are sent one event each (a reply that is not streamed joins them). `gate` holds the reply back after its
+    first chunk until the test opens it. `status` 400 or more sends an error instead; `overflow` sends the provider's
+    words for a request beyond the window; `hang` never answers; `drop_after` closes the connection after that many
+    chunks. `for_model` limits a reply to requests for that model name. Delays are in seconds.
+    """
+
+    chunks: Sequence[str] = ()
+    reasoning: str = ""
+    calls: Sequence[Call] = ()
+    finish_reason: str = ""
+    prompt_tokens: int = 7
+    completion_tokens: int = 3
+    first_delay: float = 0.0
+    chunk_delay: float = 0.0
+    gate: str = ""
+    status: int = 200
+    overflow: bool = False
+    hang: bool = False
+    drop_after: int | None = None
+    for_model: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.chunks)
+
+    @property
+    def finish(self) -> str:
+        return self.finish_reason or ("tool_calls" if self.calls else "stop")
+
+
+def say(text: str, size: int = 8, **rest: Any) -> Reply:
+    """A reply that streams `text` in chunks of `size` characters."""
+    return Reply(chunks=tuple(text[i : i + size] for i in range(0, len(text), size)), **rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as the endpoint received it."""
+
+    body: Json
+    headers: Mapping[str, str]
+
+    @property
+    def model(self) -> str:
+        return str(self.body["model"])
+
+    @property
+    def messages(self) -> list[Json]:
+        return list(self.body["messages"])
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """(role, text) of each message; the text parts of structured content are joined."""
+        return [(str(message["role"]), text_of(message.get("content"))) for message in self.messages]
+
+    def holds(self, text: str) -> int:
+        """How many times `text` occurs in the messages."""
+        return sum(said.count(text) for _, said in self.texts)
+
+
+def text_of(content: object) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+@dataclass(slots=True)
+class _Book:
+    """What the test wrote down, and what came in."""
+
+    replies: list[Reply] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    gates: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    def next_reply(self, request: Request) -> Reply:
+        for index, reply in enumerate(self.replies):
+            if reply.for_model in ("", request.model):
+                return self.replies.pop(index)
+        said = next((text for role, text in reversed(request.texts) if role == "user"), "")
+        return say(f"echo: {said}")
+
+
+class ScriptedModel:
+    """`with ScriptedModel() as model: model.script(say("Hello"))`; `model.base_url` ends in /v1."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="scripted model", daemon=True)
+        self._book = _Book()
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> ScriptedModel:
+        self._thread.start()
+        self._do(self._listen())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._runner is not None:
+            self._do(self._runner.cleanup())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    # -- for the test -----------------------------------------------------------
+    def script(self, *replies: Reply) -> None:
+        """Forget what was written down and received, and write these replies down; when they are used up, it echoes."""
+        self._do(self._write(replies))
+
+    @property
+    def requests(self) -> list[Request]:
+        """The chat requests since the last `script`, in order of arrival."""
+        return list(self._book.requests)
+
+    def open(self, gate: str) -> None:
+        self._loop.call_soon_threadsafe(lambda: self._book.gates.setdefault(gate, asyncio.Event()).set())
+
+    # -- the server -------------------------------------------------------------
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    async def _write(self, replies: Sequence[Reply]) -> None:
+        self._book = _Book(replies=list(replies))
+
+    async def _listen(self) -> None:
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        # handler_cancellation: a client that leaves ends the reply, as with a real server.
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        book = self._book
+        received = Request(await request.json(), dict(request.headers))
+        book.requests.append(received)
+        reply = book.next_reply(received)
+        if reply.hang:
+            await asyncio.Event().wait()
+        await asyncio.sleep(reply.first_delay)
+        if reply.overflow:
+            return _overflow()
+        if reply.status >= 400:
+            error = {"message": "scripted failure", "type": "server_error", "code": "scripted"}
+            return web.json_response({"error": error}, status=reply.status)
+        if not received.body.get("stream"):
+            await self._pass(book, reply.gate)
+            return web.json_response(_whole(received, reply))
+        return await self._stream(request, received, reply, book)
+
+    async def _stream(self, request: web.Request, received: Request, reply: Reply, book: _Book) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        for index, (delta, finish) in enumerate(_deltas(reply)):
+            if index == 2:
+                await self._pass(book, reply.gate)
+            if reply.drop_after is not None and index > reply.drop_after:
+                if request.transport is not None:
+                    request.transport.abort()
+                return response
+            await _event(response, _chunk(received, [{"index": 0, "delta": delta, "finish_reason": finish}]))
+            if reply.chunk_delay:
+                await asyncio.sleep(reply.chunk_delay)
+        if (received.body.get("stream_options") or {}).get("include_usage"):
+            await _event(response, {**_chunk(received, []), "usage": _usage(reply)})
+        await response.write(b"data: [DONE]\n\n")
+        await response.write_eof()
+        return response
+
+    @staticmethod
+    async def _pass(book: _Book, gate: str) -> None:
+        if gate:
+            await book.gates.setdefault(gate, asyncio.Event()).wait()
+
+
+def _deltas(reply: Reply) -> list[tuple[Json, str | None]]:
+    deltas: list[Json] = [{"role": "assistant", "content": ""}]
+    if reply.reasoning:
+        deltas.append({"reasoning_content": reply.reasoning})
+    deltas += [{"content": chunk} for chunk in reply.chunks]
+    for index, call in enumerate(reply.calls):
+        head = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        deltas.append({"tool_calls": [head]})
+        deltas += [
+            {"tool_calls": [{"index": index, "function": {"arguments": call.arguments[i : i + 12]}}]}
+            for i in range(0, len(call.arguments), 12)
+        ]
+    return [*((delta, None) for delta in deltas), ({}, reply.finish)]
+
+
+async def _event(response: web.StreamResponse, payload: Json) -> None:
+    await response.write(b"data: " + json.dumps(payload).encode() + b"\n\n")
+
+
+def _chunk(received: Request, choices: list[Json]) -> Json:
+    return {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": received.model,
+        "choices": choices,
+    }
+
+
+def _usage(reply: Reply) -> Json:
+    return {
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+    }
+
+
+def _whole(received: Request, reply: Reply) -> Json:
+    message: Json = {"role": "assistant", "content": reply.text or None}
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.calls
+        ]
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+    return {**_chunk(received, [choice]), "object": "chat.completion", "usage": _usage(reply)}
+
+
+def _overflow() -> web.Response:
+    message = "This model's maximum context length is 8192 tokens. Please reduce the length of the messages."
+    error = {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": "messages",
+        "code": "context_length_exceeded",
+    }
+    return web.json_response({"error": error}, status=400)

@@ -1,0 +1,86 @@
+"""The Runner of this plugin on the test host, and what holds at the end of every run, whatever happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from components.runner.default import DefaultRunner
+from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, Violation, full_manifest
+
+TERMINAL = ("run.completed", "run.failed")
+PRIVATE = ("_localagent", "localagent")
+"""Prefixes of the keys that never reach a provider (B6)."""
+
+
+def host_with(**given: Any) -> TestHost:
+    """A Host around this plugin's own Runner, with every capability declared."""
+    return TestHost(runner=DefaultRunner(), manifest=full_manifest(), **given)
+
+
+def words(text: str = "The whole text.") -> Tool:
+    """A tool without arguments that returns a text."""
+    return Tool("look", result=text)
+
+
+def rounds_of(request: ModelRequest) -> int:
+    """How many tool rounds stand behind the newest words of the person."""
+    newest = max(index for index, role in enumerate(request.roles) if role == "user")
+    return sum(1 for message in request.messages[newest:] if message.get("tool_calls"))
+
+
+def looks(name: str, rounds: int = 2, *, says: bool = True) -> Callable[[ModelRequest], Reply]:
+    """A model that looks `rounds` times and then answers `<name> knows`. It reads the request, not a script, so it can
+    take over at any turn."""
+
+    def reply(request: ModelRequest) -> Reply:
+        done = sum(1 for message in request.messages if message.get("tool_calls"))
+        if done < rounds:
+            return Reply(f"{name} looks. " if says else "", tool_calls=[ToolCall("look")])
+        return Reply(f"{name} knows", chunks=3)
+
+    return reply
+
+
+def broken_rules(run: RunRecord) -> list[Violation]:
+    """What is wrong with the requests of a run, for any provider."""
+    return [broken for request in run.requests for broken in request.violations(private=PRIVATE)]
+
+
+def lost_steering(run: RunRecord) -> list[str]:
+    """Ids of the follow-ups that this run claimed and never read."""
+    return [event for event, word in run.steering if word == "dropped"]
+
+
+async def assert_sound(host: TestHost, run: RunRecord, *, ended: bool = True) -> None:
+    """One terminal event with nothing behind it, one completed message that is what the card shows, legal requests, no
+    open call, no task left, no follow-up lost. `ended` False: the Host closed the run before its own end."""
+    terminals = [place for place, kind in enumerate(run.types) if kind in TERMINAL]
+    assert len(terminals) == (1 if ended else 0), run.types
+    assert not terminals or terminals[0] == len(run.types) - 1, run.types
+    assert run.dropped == []
+    assert len(run.completed) <= 1
+    if run.completed and run.deltas:
+        assert run.deltas[-1] == run.final_text
+    assert all(late.startswith(early) for early, late in _grown(run)), run.deltas
+    assert broken_rules(run) == []
+    assert lost_steering(run) == []
+    await host.idle()
+    assert await orphans(host) == []
+    assert run.calls.still_open == []
+
+
+async def orphans(host: TestHost) -> list[str]:
+    """Tasks of the plugin that outlive their run. Calls that the Host itself never answers are the Host's."""
+    return [str(task) for task in await host.orphans() if "Handler._handle_action" not in str(task)]
+
+
+def _grown(run: RunRecord) -> list[tuple[str, str]]:
+    """Neighbouring snapshots whose text is an answer's: notices that pass are none."""
+    texts = [text for text in run.deltas if not text.rstrip().endswith("…")]
+    return list(zip(texts, texts[1:], strict=False))
+
+
+def rows(host: TestHost, conversation: str = "person_1") -> list[tuple[str, str | None]]:
+    """The transcript as `(role, text)`."""
+    return [(row.role, row.text) for row in host.transcript(conversation)]
