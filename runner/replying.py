@@ -23,6 +23,9 @@ _SURELY_NOT_DONE = frozenset({HostFailure.DENIED, HostFailure.REFUSED})
 _EVENT_CHARACTERS = 4_000
 """Characters of a reply that the run log keeps (D7); the completed message has the whole of it."""
 
+_WORTH_KEEPING = ("mock", "delivery")
+"""Keys of the Host's answer for the run log; the debug page tells by `mock` that nothing was really sent."""
+
 _LETTING_GO = 0.3
 """Seconds that a stream which is given up may take to say so; the Host closes it in any case at the end of the run."""
 
@@ -37,7 +40,7 @@ class Spoken:
     async def call_tool(self, name: str, arguments: dict[str, Json]) -> Json:
         """As the Host's own. Raises HostCallFailed."""
         result = await self._host.call_tool(name, arguments)
-        if name == EVENT_REPLY:
+        if name == EVENT_REPLY and not refused(result):
             self.texts.append(str(arguments.get("text", "")))
         return result
 
@@ -186,17 +189,19 @@ class Replier:
 
     async def _by_tool(self, text: str, seconds: float) -> None:
         call = self._started({"text": head(text, _EVENT_CHARACTERS)})
-        failure = await _failure_of(self._host.call_tool(EVENT_REPLY, {"text": text}), seconds)
-        self._finished(call, {"sent": True}, failure)
-        if failure is not None:
-            self._post(Log(f"the reply could not be sent: {failure}", "error"))
+        answer = await _answer_to(self._host.call_tool(EVENT_REPLY, {"text": text}), seconds)
+        self._end("the reply", call, answer)
 
     async def _send_files(self, files: Sequence[str], seconds: float) -> None:
         call = self._started({"files": list(files)})
-        failure = await _failure_of(self._host.reply_files(files), seconds)
-        self._finished(call, {"sent": True}, failure)
+        self._end(f"{len(files)} files", call, await _answer_to(self._host.reply_files(files), seconds))
+
+    def _end(self, what: str, call: str, answer: object) -> None:
+        failure = answer if isinstance(answer, HostCallFailed) else None
+        told = {name: answer[name] for name in _WORTH_KEEPING if name in answer} if isinstance(answer, dict) else {}
+        self._finished(call, {"sent": True, **told}, failure)
         if failure is not None:
-            self._post(Log(f"{len(files)} files could not be sent: {failure}", "error"))
+            self._post(Log(f"{what} could not be sent: {failure}", "error"))
 
     def _started(self, arguments: dict[str, Json]) -> str:
         self._calls += 1
@@ -211,16 +216,21 @@ class Replier:
             self._post(ToolFinished(call, EVENT_REPLY, error=head(str(failure), _EVENT_CHARACTERS)))
 
 
-async def _failure_of(sending: Awaitable[object], seconds: float) -> HostCallFailed | None:
-    """Await one call to the Host for so long; what went wrong with it, if anything."""
+async def _answer_to(sending: Awaitable[object], seconds: float) -> object:
+    """Await one call to the Host for so long: its answer, or the HostCallFailed that says what went wrong."""
     try:
         async with asyncio.timeout(seconds):
-            await sending
+            answer = await sending
     except HostCallFailed as failure:
         return failure
     except TimeoutError:
         return HostCallFailed("reply", HostFailure.TIMEOUT, f"no answer within {seconds:g} s; it may have been sent")
-    return None
+    return HostCallFailed("reply", HostFailure.REFUSED, str(answer)) if refused(answer) else answer
+
+
+def refused(answer: object) -> bool:
+    """Whether a platform tool says that it failed: the Host's simulated platform answers so instead of raising."""
+    return isinstance(answer, dict) and answer.get("ok") is False
 
 
 def bounded(text: str, cut_note: str) -> str:

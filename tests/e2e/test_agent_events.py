@@ -1,4 +1,4 @@
-"""LangBot Agents with our runner in the real LangBot: its debug stream, and events of a platform of the tests (J1–J5)."""
+"""LangBot Agents with our runner in the real LangBot: its debug stream, and events of a platform (J1–J5)."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -73,7 +74,7 @@ async def test_J2_each_update_of_a_streamed_reply_is_the_whole_text_so_far() -> 
     check(run, host)
     texts = [update for operation, update in streamed(run) if operation == "update"]
     assert len(texts) >= 2
-    assert all(later.startswith(earlier) for earlier, later in zip(texts, texts[1:], strict=False))
+    assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
     assert len(set(texts)) == len(texts)
     # 1.2 seconds of streaming at 300 ms a snapshot at least, the last one, and one for a slow machine.
     assert len(texts) <= 1.2 / pause_after("") + 3
