@@ -14,6 +14,7 @@ from runner.answering import Answering, offered, system_line
 from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
+from runner.context.folding import leading
 from runner.conversation.current import current_turn
 from runner.conversation.happened import event_turn, is_message
 from runner.conversation.history import ToolMemoryForm, units_of
@@ -111,16 +112,34 @@ class _Terms:
 
 
 def _view(prompt: Prompt, past: Past, speakers: Speakers, terms: _Terms) -> View:
-    leaving = units_of(past.leaving, speakers, terms.memory_form)
-    recent = _with_unsaid(units_of(past.recent, speakers, terms.memory_form), terms.unsaid)
+    units = _with_unsaid(units_of((*past.leaving, *past.recent), speakers, terms.memory_form), terms.unsaid)
+    opening, units = _joined(prompt.opening, units)
     return View(
         system=_system(prompt, speakers, terms),
-        units=(*leaving, *recent),
+        units=units,
         tools=terms.catalogue.specs,
-        opening=prompt.opening,
-        leaving=len(leaving),
+        opening=opening,
+        leaving=_leaving(units, past),
         before=units_of(past.older, speakers, terms.memory_form),
+        before_span=past.older_span,
     )
+
+
+def _leaving(units: tuple[Unit, ...], past: Past) -> int:
+    """How many of the oldest units leave the fetch limit; none where the Host's cursors cannot be ordered."""
+    try:
+        return leading(units, past.leaving[-1].cursor) if past.leaving else 0
+    except ValueError:
+        return 0
+
+
+def _joined(opening: tuple[Unit, ...], units: tuple[Unit, ...]) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
+    """An opening that ends on a user row goes on in the first user turn of the chat: roles alternate (B5)."""
+    if not opening or not isinstance(last := opening[-1], UserTurn):
+        return opening, units
+    if units and isinstance(first := units[0], UserTurn):
+        return opening[:-1], (replace(first, parts=(*last.parts, *first.parts)), *units[1:])
+    return opening[:-1], (last, *units)
 
 
 def _with_unsaid(units: tuple[Unit, ...], unsaid: Sequence[tuple[RecordedCall, ...]]) -> tuple[Unit, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from config.notices import Notice
+from runner.conversation.cut import head
 from runner.errors import AllModelsFailed, InputTooLarge, NoUsableModel, RunCancelled, RunFault, TimeIsUp
 from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.outbox import FRAME_BUDGET, wire_bytes
@@ -16,6 +17,9 @@ from runner.visible import Visible
 
 Say = Callable[..., str]
 """A notice in the language of the chat: `say(Notice.X, name=value)`."""
+
+_WORDS_LIMIT = 4_000
+"""Characters of a failure's text: the Host's own errors are cut there, too (host-contract §2.1)."""
 
 _TOO_LARGE = {
     "system prompt": Notice.PROMPT_TOO_LARGE,
@@ -50,7 +54,7 @@ def stopped(
     """The last events of a run that could not end by itself; what its tools said is remembered all the same."""
     if isinstance(outcome, RunCancelled):
         return _cancelled(visible, say, usage, record)
-    log = Log(_owner_words(outcome), "error")
+    log = Log(_owner_words(outcome)[:_WORDS_LIMIT], "error")
     notice = _notice_for(outcome, visible, say)
     if notice is None:
         return (log, _failed(outcome, usage))
@@ -78,7 +82,7 @@ def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if wire_bytes(text[:middle]) <= budget else (low, middle - 1)
-    return text[:low] + note, None
+    return head(text, low) + note, None
 
 
 def _cancelled(visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None) -> tuple[Event, ...]:
@@ -98,7 +102,7 @@ def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | Non
     if isinstance(outcome, NoUsableModel):
         return say(Notice.NO_MODEL)
     if isinstance(outcome, InputTooLarge):
-        return say(_TOO_LARGE[outcome.part])
+        return say(_TOO_LARGE.get(outcome.part, Notice.MESSAGE_TOO_LARGE))
     if isinstance(outcome, BrokenOff):
         return say(Notice.BROKEN_OFF_NOTE)
     if isinstance(outcome, AllModelsFailed):
@@ -108,8 +112,8 @@ def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | Non
 
 def _failed(outcome: BaseException, usage: Usage | None) -> Failed:
     if isinstance(outcome, RunFault):
-        return Failed(str(outcome), outcome.code, outcome.retryable, usage)
-    return Failed(_owner_words(outcome), "runner.internal", usage=usage)
+        return Failed(str(outcome)[:_WORDS_LIMIT], outcome.code, outcome.retryable, usage)
+    return Failed(_owner_words(outcome)[:_WORDS_LIMIT], "runner.internal", usage=usage)
 
 
 def _owner_words(outcome: BaseException) -> str:

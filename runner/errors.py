@@ -55,6 +55,7 @@ class ModelTrouble(StrEnum):
     TIMEOUT = "timeout"
     NETWORK = "network"
     AUTH = "auth"
+    DENIED = "denied"
     BAD_REQUEST = "bad_request"
     REASONING_REFUSED = "reasoning_refused"
     IMAGES_REFUSED = "images_refused"
@@ -93,7 +94,7 @@ class AllModelsFailed(RunFault):
     def __init__(self, failures: tuple[ModelFailed, ...]) -> None:
         self.failures = failures
         self.retryable = any(failure.cause in RETRYABLE_TROUBLES for failure in failures)
-        listed = "; ".join(str(failure) for failure in failures)
+        listed = "; ".join(str(failure)[:300] for failure in failures)
         super().__init__(
             f"every configured model failed ({listed}). Check the model's address, key and limits, or add a fallback."
         )

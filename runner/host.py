@@ -207,7 +207,9 @@ def _failures(action: str) -> Iterator[None]:
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
         # A reply of another shape than the proxy promises: it validates only part of what it reads.
         raise HostCallFailed(action, HostFailure.MALFORMED, f"{type(error).__name__}: {error}"[:500]) from error
-    except (RuntimeError, TimeoutError, ConnectionError) as error:
+    except TimeoutError as error:
+        raise HostCallFailed(action, HostFailure.TIMEOUT, str(error)[:500]) from error
+    except (RuntimeError, ConnectionError) as error:
         # "This LangBot Host does not support …", "Plugin invocation has ended", and a handler that was torn down.
         raise HostCallFailed(action, HostFailure.CONNECTION, f"{type(error).__name__}: {error}"[:500]) from error
 

@@ -71,6 +71,7 @@ class Loop:
         while True:
             self._conclude_when_late()
             reply = await self._turns.take(conclude=self._concluding)
+            self._steering.answered()
             going_on, ending = await self._after(reply)
             if not going_on:
                 await self._settle(ending)
@@ -87,16 +88,16 @@ class Loop:
             return False, Ending(cut=reply.cut, concluded=self._concluding)
         done = await self._round(reply)
         self._view.add(done.turn)
-        if done.pictures is not None and not self._turns.images_left_out:
+        if done.pictures is not None and not self._view.images_left_out:
             self._view.add(done.pictures)
         return not done.terminated, Ending(silent=done.terminated)
 
     async def _round(self, reply: Reply) -> Round:
-        if reply.cut:
-            return await self._rounds.refuse(reply, CUT_OFF)
         if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):
             self._concluding = True
             return await self._rounds.refuse(reply, NO_MORE_TOOLS)
+        if reply.cut:
+            return await self._rounds.refuse(reply, CUT_OFF)
         return await self._rounds.run(reply, self._deadline.wrap_up)
 
     def _conclude_when_late(self) -> None:

@@ -34,6 +34,7 @@ class ToolMemory:
         """Keep the record in state, because no answer will carry it. Raises HostCallFailed."""
         if (record := build(self._turns)) is not None:
             await host.set_state(UNSAID_KEY, {KEY: record})
+            self._owed = True  # should the run answer after all, it rides on that answer
 
     async def settle(self, host: Host) -> None:
         """Forget what an earlier run put aside: this run's answer carries it. Raises HostCallFailed."""

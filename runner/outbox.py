@@ -38,29 +38,33 @@ def wire_bytes(value: object) -> int:
 
 
 class Outbox:
-    """One writer (the run), one reader (`events`). Snapshots may be dropped, nothing else ever is.
+    """One writer (the run), one reader (`events`). Snapshots may be dropped, nothing else ever is."""
 
-    `watch` is told each text as it becomes due, at the pace of snapshots. Without `deltas` no snapshot goes out.
-    """
-
-    def __init__(
-        self, clock: Callable[[], float], *, deltas: bool = True, watch: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._deltas = deltas
-        self._watch = watch
+        self._deltas = True
+        self._watch: Callable[[str], None] | None = None
+        self._watched: str | None = None
         self._queue: deque[Event] = deque()
         self._pending: str | None = None
         self._sent_text: str | None = None
         self._sequence = 0
         self._due = 0.0
+        self._full = False
+        self._finished = False
         self._spoken = clock()
         self._changed = asyncio.Event()
 
     @property
     def last_shown(self) -> str | None:
         """The text of the newest snapshot that went out, None before the first."""
-        return self._sent_text
+        return self._sent_text or self._watched
+
+    def divert(self, watch: Callable[[str], None] | None, *, deltas: bool) -> None:
+        """`watch` is told each text as it becomes due, at the pace of snapshots; without `deltas` none of them goes out
+        (J2).
+        """
+        self._watch, self._deltas = watch, deltas
 
     def show(self, text: str) -> None:
         """All visible text so far; replaces an older one that has not gone out yet."""
@@ -72,6 +76,10 @@ class Outbox:
         """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it."""
         self._due = 0.0
         self._changed.set()
+
+    @property
+    def finished(self) -> bool:
+        return self._finished
 
     def post(self, event: Event) -> None:
         """Anything but a snapshot, in order."""
@@ -85,9 +93,11 @@ class Outbox:
         not shown yet.
         """
         self._pending = None
-        if isinstance(last[0], Answer) and self._sequence:
-            self._queue.extend(self._snapshot(last[0].text))
+        answer = next((event for event in last if isinstance(event, Answer)), None)
+        if answer is not None and self._sequence:
+            self._queue.extend(self._snapshot(answer.text))
         self._queue.extend(last)
+        self._finished = True
         self._changed.set()
 
     async def events(self) -> AsyncGenerator[Event, None]:
@@ -104,6 +114,7 @@ class Outbox:
                 text, self._pending = self._pending, None
                 if self._watch is not None and text.strip():
                     self._due = self._clock() + pause_after(text)
+                    self._watched = text
                     self._watch(text)
                 self._queue.extend(self._snapshot(text))
             if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
@@ -130,7 +141,10 @@ class Outbox:
         if not self._deltas:
             return []
         # Content and all_content both carry the text, so it counts twice.
-        if text == self._sent_text or not text.strip() or 2 * wire_bytes(text) > FRAME_BUDGET:
+        if self._full or text == self._sent_text or not text.strip():
+            return []
+        if 2 * wire_bytes(text) > FRAME_BUDGET:
+            self._full = True  # visible text only grows: no later snapshot fits either
             return []
         self._sent_text = text
         self._sequence += 1

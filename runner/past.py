@@ -12,6 +12,7 @@ from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 from runner.context.checkpoint import Checkpoint, Gap, order
 from runner.context.paging import History, PageCall, Paging
 from runner.conversation.history import Row, read_row
+from runner.conversation.units import Span
 from runner.errors import HostCallFailed
 from runner.host import Host
 
@@ -23,6 +24,7 @@ class Past:
     recent: tuple[Row, ...] = ()
     leaving: tuple[Row, ...] = ()
     older: tuple[Row, ...] = ()
+    older_span: Span | None = None
     unread: tuple[Gap, ...] = ()
     empty: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ def _as_past(history: History[_Listed], notes: list[str]) -> Past:
         recent=_rows(history.recent),
         leaving=_rows(history.leaving),
         older=_rows(history.older),
+        older_span=history.older_span,
         unread=history.unread,
         empty=history.empty,
         notes=tuple(notes),

@@ -66,7 +66,8 @@ class Rounds:
         return self._round(reply, outcomes, terminated=batch.all_terminate())
 
     async def refuse(self, reply: Reply, why: str) -> Round:
-        """Answer every call of a reply without running any."""
+        """Answer every call of a reply without running any. It counts as a round: a model may not go on like this."""
+        self.count += 1
         prepared = [prepare(call, self.catalogue) for call in self._wanted(reply)]
         refused: Sequence[Ready | Refused] = [Refused(each.call, ErrorCode.LIMIT, why, each.entry) for each in prepared]
         return self._round(reply, await Batch(self._executor, refused).run(), terminated=False)

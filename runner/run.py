@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
@@ -14,7 +14,6 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from config.choices import ToolMode
 from config.notices import Notice, say
 from config.settings import Settings
-from runner.answering import Answering, answering_of, may_reply
 from runner.assembly import Assembled, assemble
 from runner.context import checkpoint as checkpoints
 from runner.context.budget import Budget
@@ -26,9 +25,10 @@ from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
-from runner.ending import Say, answered, hint, stopped
+from runner.delivery import Delivery
+from runner.ending import answered, hint, stopped
 from runner.errors import HostCallFailed, RunCancelled, TimeIsUp
-from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
+from runner.events import Completed, Event, Failed, Json, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
@@ -38,7 +38,6 @@ from runner.models.lineup import Lineup, authorised
 from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.progress import Progress
-from runner.replying import Replier, Spoken
 from runner.rounds import Rounds
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
@@ -51,12 +50,11 @@ from runner.visible import Visible
 WINDOW_KEY = "model_context_window_tokens"
 """Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
 
+_CLOSING_LIMIT = 0.5
+"""Seconds past the own deadline that closing what is open may take before the answer goes out without waiting."""
+
 _SAVE_LIMIT = 1.5
 """Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
-
-
-_REPLY_LIMIT = 60.0
-"""Seconds that sending the answer may take outside a pipeline, where the run's own limit leaves so many."""
 
 
 class Worker:
@@ -74,11 +72,12 @@ async def run(
 
     `notes` tell what was odd in the binding, for one log line. Closing the iterator cancels the run and waits for it.
     """
-    this_run = _Run(ctx, host, settings, worker)
-    outbox = this_run.outbox
+    outbox = Outbox(_clock)
     if notes:
         outbox.post(Log(f"settings: {'; '.join(notes)}", "warning"))
+    this_run = _Run(ctx, host, settings, worker, outbox)
     driving = asyncio.create_task(this_run.drive())
+    driving.add_done_callback(partial(_last_words, outbox))
     try:
         async with aclosing(outbox.events()) as events:
             async for event in events:
@@ -87,103 +86,105 @@ async def run(
         driving.cancel()
         with suppress(asyncio.CancelledError):
             await driving
+        await this_run.delivery.give_up()
+
+
+def _last_words(outbox: Outbox, driving: asyncio.Task[None]) -> None:
+    """No reader waits for ever: a run that died without its last words gets them here (Q4)."""
+    if not outbox.finished:
+        outbox.finish(Failed("the run ended without an ending; please report this", "runner.internal"))
 
 
 class _Run:
     """The state of one run, and nothing of any other."""
 
-    def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker) -> None:
+    def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker, outbox: Outbox) -> None:
         self._ctx = ctx
         self._host = host
         self._settings = settings
         self._worker = worker
-        self._answering = answering_of(ctx, settings)
-        # Outside a pipeline deltas are shown on the debug page only; elsewhere each would be written down for nobody.
-        deltas = self._answering is Answering.HOST or ctx.delivery.supports_streaming
-        self._replier = Replier(
-            host,
-            lambda event: self._outbox.post(event),
-            streams=ctx.context.available_apis.reply_stream,
-            granted=may_reply(ctx.resources.tools),
-            recorded=not deltas,
-        )
-        watch = self._replier.show if self._answering is Answering.RUNNER else None
-        self._outbox = Outbox(_clock, deltas=deltas, watch=watch)
-        self._spoken = Spoken(host)
+        self._outbox = outbox
+        self.delivery = Delivery(ctx, host, settings, outbox)
+        self._hint: str | None = None
         self._visible = Visible()
-        self._progress = Progress(self._visible, self._outbox.show, wanted=settings.progress_notices)
+        self._progress = Progress(self._visible, outbox.show, wanted=settings.progress_notices)
         self._bench: Bench | None = None
         self._started: _Started | None = None
-        self._say: Say = partial(_say_in, settings, ctx.input.to_text())
         self._deadline = _deadline_of(ctx, settings)
-
-    @property
-    def outbox(self) -> Outbox:
-        return self._outbox
 
     async def drive(self) -> None:
         """Run, and whatever happens post exactly one terminal event."""
+        work = asyncio.create_task(self._guarded())
         try:
-            ending = await self._guarded()
+            # A stream that will not close must not hold the answer past the Host's own end.
+            await asyncio.wait({work}, timeout=self._patience())
+            last = self._ended(work.result()) if work.done() else await self._stopped(TimeIsUp())
+            last = (*self._missed(), *last)
+        except asyncio.CancelledError as outcome:
+            if _is_cancelled():
+                raise
+            last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
-            root = _root_of(outcome)
-            if isinstance(root, RunCancelled):
-                self._replier.say_nothing_more()
-            last = stopped(root, self._visible, self._say, self._usage(), self._record())
-            _, last = await asyncio.gather(self._save_what_was_learned(), self._told(last, hint(root, self._say)))
-        else:
-            last = await self._told(self._ended(ending))
+            last = await self._stopped(_root_of(outcome))
         finally:
-            await self._replier.give_up()
-        self._outbox.finish(*last)
+            work.cancel()
+        self._outbox.finish(*await self._told(last))
+        with suppress(asyncio.CancelledError, Exception):
+            await work
+
+    async def _told(self, last: tuple[Event, ...]) -> tuple[Event, ...]:
+        """The last events, once the person knows what they say where no Host tells them (J2)."""
+        left = None if self._deadline.end is None else self._deadline.end - _clock()
+        note = self._say(Notice.TRANSPORT_LIMIT_NOTE)
+        return await self.delivery.tell(last, self._hint, seconds=left, cut_note=note)
+
+    def _missed(self) -> tuple[Event, ...]:
+        """A line for the owner when follow-ups could not be asked for: somebody may have got no reply (G1)."""
+        failed = self._started.steering.failed_pulls if self._started else 0
+        if not failed:
+            return ()
+        return (Log(f"follow-up messages could not be asked for {failed} time(s)", "warning"),)
+
+    def _patience(self) -> float | None:
+        end = self._deadline.end
+        return None if end is None else max(0.0, end - _clock()) + _CLOSING_LIMIT
 
     def _ended(self, ending: Ending) -> tuple[Event, ...]:
         """The last events of a run that ended by itself; a silent one says nothing at all (D5)."""
+        self.delivery.quote(self._visible)
         if self._silent(ending):
-            return (Completed(usage=self._usage()),)
+            if self._outbox.last_shown is None:
+                return (Completed(usage=self._usage()),)
+            self._visible.note(self._say(Notice.DONE))  # a passing notice stands on the card: it may not stay there
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
-        if not self._visible.shown and self._spoken.texts:
-            notes = list(self._spoken.texts)  # what the person has read from the model is what the history keeps (J4)
-        elif ending.concluded and not self._visible.shown:
+        if ending.concluded and not self._visible.shown:
             notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._settings.tools.max_rounds))
+        if self._started and self._started.view.images_left_out:
+            notes.append(self._say(Notice.IMAGES_LEFT_OUT_NOTE))
         return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=self._record())
 
     def _silent(self, ending: Ending) -> bool:
         """Whether the run ends without a word: nothing was said, and nothing had to be."""
-        if self._visible.shown or self._spoken.texts:
+        if self._visible.shown or self.delivery.spoke:
             return False
-        return ending.silent or self._may_be_silent()
+        return ending.silent or self.delivery.may_be_silent()
 
-    def _may_be_silent(self) -> bool:
-        """Whether an empty reply is an answer by now (J2)."""
-        return self._answering is Answering.NOBODY or bool(self._spoken.texts)
+    async def _stopped(self, outcome: BaseException) -> tuple[Event, ...]:
+        """The last events of a run that could not end by itself."""
+        self._hint = hint(outcome, self._say)
+        if isinstance(outcome, RunCancelled):
+            self.delivery.hush()
+        await self._save_what_was_learned()
+        started = self._started
+        if started is not None and started.steering.unanswered:
+            count = started.steering.unanswered
+            self._outbox.post(Log(f"{count} follow-up message(s) were taken and not answered", "warning"))
+        return stopped(outcome, self._visible, self._say, self._usage(), self._record())
 
-    async def _told(self, last: tuple[Event, ...], instead: str | None = None) -> tuple[Event, ...]:
-        """Outside a pipeline, tell the person (J2); the last events are what then remains for the Host.
-
-        `instead`: what they are told when the run failed without an answer.
-        """
-        answer = next((event for event in last if isinstance(event, Answer)), None)
-        if self._answering is Answering.HOST:
-            return last
-        if self._answering is Answering.NOBODY and answer is not None:
-            self._outbox.post(Log(answer.text))
-        text = answer.text if answer else instead if isinstance(last[-1], Failed) else None
-        if self._answering is Answering.RUNNER and text is not None:
-            await self._reply(text, answer.file_ids if answer else ())
-        elif self._answering is Answering.MODEL and answer is not None and not self._spoken.texts:
-            self._outbox.post(Log("the model did not call event_reply, so nothing was sent", "warning"))
-        # Files on the message would fail a run that is no pipeline's (host-contract §15.1).
-        return tuple(replace(event, file_ids=()) if isinstance(event, Answer) else event for event in last)
-
-    async def _reply(self, text: str, files: tuple[str, ...]) -> None:
-        """Send the answer; what is left of the run's time is what sending may take."""
-        end = self._deadline.end
-        seconds = _REPLY_LIMIT if end is None else min(_REPLY_LIMIT, max(0.0, end - _clock()) + _SAVE_LIMIT)
-        try:
-            await self._replier.close(text, files, seconds=seconds, cut_note=self._say(Notice.TRANSPORT_LIMIT_NOTE))
-        except Exception as fault:  # noqa: BLE001 - whatever it is, the run still ends with its answer on record (Q4)
-            self._outbox.post(Log(f"the reply failed: {type(fault).__name__}: {fault}", "error"))
+    def _say(self, notice: Notice, **values: object) -> str:
+        """A sentence of the runner in the language of the newest thing said."""
+        newest = self._started.steering.newest_text if self._started else ""
+        return say(notice, self._settings.notice_locale(newest or self._ctx.input.to_text()), **values)
 
     async def _guarded(self) -> Ending:
         """The run's work under its own deadline, with an eye on the Host's stop flag."""
@@ -193,23 +194,25 @@ class _Run:
                 watching = group.create_task(watch(self._host, self._worker.polls))
                 ending = await self._work()
                 watching.cancel()
-        except TimeoutError as error:
+        except Exception as error:
             if timeout.expired():
-                raise TimeIsUp from error
+                raise TimeIsUp from error  # whatever fell over while the time ran out
             raise
         return ending
 
     async def _work(self) -> Ending:
         models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)
         bench = self._bench = Bench(self._host, Lineup(models), remove_think=self._settings.remove_think)
-        start = await assemble(self._ctx, self._host, self._settings, self._answering)
+        start = await assemble(self._ctx, self._host, self._settings, self.delivery.answering)
         for note in start.notes:
             self._outbox.post(Log(note, "warning"))
         context = await self._context(start, bench)
-        started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context)
         view = RunView(start.view, context, partial(self._budget, start.checkpoint))
         view.ask(start.question)
-        turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say, self._may_be_silent)
+        started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context, view)
+        turns = Turns(
+            bench, view, self._visible, self._outbox.show, self._progress, self._say, self.delivery.may_be_silent
+        )
         return await Loop(
             view,
             turns,
@@ -239,7 +242,7 @@ class _Run:
     def _rounds(self, start: Assembled) -> Rounds:
         settings = self._settings
         executor = Executor(
-            self._spoken.call_tool,
+            self.delivery.call_tool,
             Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
             self._worker.tool_slots,
             self._outbox.post,
@@ -303,6 +306,7 @@ class _Started:
     memory: ToolMemory
     steering: Steering
     context: Context
+    view: RunView
     saved: bool = False
 
 
@@ -332,8 +336,10 @@ def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
     return deadline_for(_clock(), settings.timeout, host_left)
 
 
-def _say_in(settings: Settings, newest_text: str, notice: Notice, **values: object) -> str:
-    return say(notice, settings.notice_locale(newest_text), **values)
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this very task, rather than something it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _root_of(outcome: Exception) -> BaseException:

@@ -15,12 +15,18 @@ from runner.host import Host
 
 @dataclass(slots=True)
 class Steering:
-    """Pulls follow-ups of one run. `pulled` counts what came, for the log."""
+    """Pulls follow-ups of one run.
+
+    `pulled` counts what came, `unanswered` what came since the last reply, `failed_pulls` what could not be asked for;
+    `newest_text` is what was said last. All for the log and the language of notices.
+    """
 
     host: Host
     speakers: Speakers
     pulled: int = 0
+    unanswered: int = 0
     failed_pulls: int = 0
+    newest_text: str = ""
 
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
@@ -35,7 +41,13 @@ class Steering:
         if not items:
             return None
         self.pulled += len(items)
+        self.unanswered += len(items)
+        self.newest_text = items[-1].input.to_text() or self.newest_text
         return UserTurn(tuple(part for item in items for part in self._parts(item)))
+
+    def answered(self) -> None:
+        """The model has replied to everything said so far."""
+        self.unanswered = 0
 
     def _parts(self, item: SteeringInputItem) -> tuple[Part, ...]:
         actor = item.actor

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from config.notices import Notice
-from runner.context.meter import counting_unavailable
-from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble
+from runner.context.meter import CountFailed, counting_unavailable
+from runner.errors import AllModelsFailed, InputTooLarge, ModelFailed, ModelTrouble
 from runner.models.bench import Bench
 from runner.models.provider import HostModel
 from runner.models.reply import Reply, ReplyReader
 from runner.progress import SUMMARY_PATIENCE, Progress
 from runner.view import RunView
 from runner.visible import Visible
-
-IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
-"""What the model reads in place of a picture that it refused."""
 
 _MAY_MEAN_REFUSED = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
 """A provider that cannot take pictures, or `tool_choice`, says so in words that never arrive (host-contract §2.3)."""
@@ -27,7 +24,7 @@ class BrokenOff(ModelFailed):
 
 
 class Turns:
-    """Runs model turns of one run. Knows whether pictures had to be left out.
+    """Runs the model turns of one run.
 
     `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2).
     """
@@ -50,7 +47,6 @@ class Turns:
         self._say = say
         self._may_be_silent = may_be_silent
         self.count = 0
-        self.images_left_out = False
 
     async def take(self, *, conclude: bool = False) -> Reply:
         """One reply of the first model that gives one; with `conclude` no tool may be called in it (D6).
@@ -61,18 +57,31 @@ class Turns:
         self.count += 1
         while True:
             try:
-                return await self._ask(self._bench.current, conclude=conclude)
+                reply = await self._ask(self._bench.current, conclude=conclude)
             except ModelFailed as failure:
                 self._visible.drop_turn()
                 if self._visible.turn_shown:
                     raise BrokenOff(failure.model_id, failure.cause, failure.text) from failure
                 if not self._may_ask_again(failure, conclude=conclude):
                     self._advance(failure)
+            else:
+                if not reply.empty or self._may_be_silent():
+                    self._view.keep()
+                    return reply
+                if self._bench.lineup.is_last:
+                    return reply  # nobody has more to say: what was shown stands, or a sentence says it (C6)
+                self._advance(ModelFailed(reply.model_id, ModelTrouble.EMPTY, "neither text nor a tool call came"))
 
     async def _ask(self, model: HostModel, *, conclude: bool) -> Reply:
-        with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
-            request = await self._view.request(model.id, visible=self._visible.shown, conclude=conclude)
         self._visible.begin_turn()
+        try:
+            with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
+                request = await self._view.request(model.id, visible=self._visible.shown, conclude=conclude)
+        except InputTooLarge as fault:
+            if not self._view.is_tightened(model.id):
+                raise
+            # What fits no half of what a model refused may well fit the next model (C7).
+            raise ModelFailed(model.id, ModelTrouble.OVERFLOW, str(fault)) from fault
         reader = ReplyReader(model.id)
         try:
             async with aclosing(model.answer(request, reader)) as fragments:
@@ -82,35 +91,19 @@ class Turns:
         finally:
             reply = reader.close()
             self._bench.add_usage(reply.usage)
-        if reply.empty and not self._visible.shown and not self._may_be_silent():
-            raise ModelFailed(model.id, ModelTrouble.EMPTY, "the reply has neither text nor a tool call")
         return reply
 
     def _may_ask_again(self, failure: ModelFailed, *, conclude: bool) -> bool:
         """Whether the same model is asked once more, with less: a smaller request, no pictures, no tools."""
-        if self._view.tighten(failure):
+        if not isinstance(failure, CountFailed) and self._view.tighten(failure):
             return True
         if failure.cause not in _MAY_MEAN_REFUSED:
             return False
-        return self._leave_out_images() or (conclude and self._leave_out_tools())
-
-    def _leave_out_images(self) -> bool:
-        """Once a run: a refusal that may be about pictures is answered by leaving them out (B4)."""
-        if self.images_left_out or not self._view.has_images:
-            return False
-        self._view.leave_out_images(IMAGE_LEFT_OUT)
-        self.images_left_out = True
-        return True
-
-    def _leave_out_tools(self) -> bool:
-        """Once a run: a conclusion that is refused with tools listed is asked for without any (D6)."""
-        if not self._view.has_tools:
-            return False
-        self._view.leave_out_tools()
-        return True
+        return self._view.leave_out_images() or (conclude and self._view.leave_out_tools())
 
     def _advance(self, failure: ModelFailed) -> None:
         """The next model; where none is left only because none can be counted for, that is what is said (F2)."""
+        self._view.give_back()
         try:
             self._bench.lineup.advance(failure)
         except AllModelsFailed as all_failed:

@@ -9,12 +9,18 @@ from runner.context.budget import Budget
 from runner.context.compaction import Context, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request
-from runner.conversation.units import Image, Text, Unit, UserTurn
+from runner.conversation.units import Image, Part, Text, Unit, UserTurn
 from runner.errors import ModelFailed
+
+IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
+"""What the model reads in place of a picture that it refused."""
 
 
 class RunView:
-    """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal."""
+    """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal.
+
+    Pictures and tools can be left out on suspicion: `keep` says the suspicion was right, `give_back` that it was not.
+    """
 
     def __init__(self, view: View, context: Context, budget_of: Callable[[str], Budget]) -> None:
         self._view = view
@@ -22,17 +28,18 @@ class RunView:
         self._budget_of = budget_of
         self._tightened: dict[str, Budget] = {}
         self._tokens = 0
+        self._before_doubt: View | None = None
+        self._without_images = False
 
     @property
-    def has_tools(self) -> bool:
-        return bool(self._view.tools)
-
-    @property
-    def has_images(self) -> bool:
-        return any(isinstance(part, Image) for unit in self._view.units for part in _parts(unit))
+    def images_left_out(self) -> bool:
+        """Whether the person's pictures stayed unseen."""
+        return self._without_images
 
     def add(self, unit: Unit) -> None:
         """Append a unit. Neighbouring user turns become one, so that roles alternate (B5)."""
+        if self._without_images:
+            unit = _blind(unit)
         units = self._view.units
         last = units[-1] if units else None
         if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
@@ -46,15 +53,37 @@ class RunView:
         self.add(question)
         self._view = replace(self._view, question=len(self._view.units) - 1)
 
-    def leave_out_images(self, instead: str) -> None:
-        """Replace every picture by words, for the rest of the run (B4)."""
-        units = tuple(_without_images(unit, instead) for unit in self._view.units)
-        opening = tuple(_without_images(unit, instead) for unit in self._view.opening)
-        self._view = replace(self._view, units=units, opening=opening)
+    def leave_out_images(self) -> bool:
+        """Replace every picture by words (B4, D4). False: there is none."""
+        view = self._view
+        blind = replace(
+            view,
+            system=replace(view.system, parts=tuple(map(_blind_part, view.system.parts))),
+            opening=tuple(map(_blind, view.opening)),
+            units=tuple(map(_blind, view.units)),
+        )
+        if blind == view:
+            return False
+        self._doubt()
+        self._view, self._without_images = blind, True
+        return True
 
-    def leave_out_tools(self) -> None:
-        """Offer no tools any more, for the rest of the run (D6)."""
+    def leave_out_tools(self) -> bool:
+        """Offer no tools any more (D6). False: there are none."""
+        if not self._view.tools:
+            return False
+        self._doubt()
         self._view = replace(self._view, tools=())
+        return True
+
+    def keep(self) -> None:
+        """A model took the request without what was left out: it stays out for the rest of the run."""
+        self._before_doubt = None
+
+    def give_back(self) -> None:
+        """The model failed all the same: the next one gets what was left out for nothing."""
+        if self._before_doubt is not None:
+            self._view, self._before_doubt, self._without_images = self._before_doubt, None, False
 
     async def request(self, model_id: str, *, visible: bool, conclude: bool = False) -> Request:
         """The next request for a model, within its budget by the Host's count.
@@ -64,28 +93,38 @@ class RunView:
         """
         fitted = await self._context.fit(self._view, model=model_id, budget=self._budget(model_id), visible=visible)
         self._view, self._tokens = fitted.view, fitted.tokens
-        return replace(fitted.request, extra={"tool_choice": "none"}) if conclude and self.has_tools else fitted.request
+        if conclude and self._view.tools:
+            return replace(fitted.request, extra={"tool_choice": "none"})
+        return fitted.request
 
     def tighten(self, failure: ModelFailed) -> bool:
         """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
         budget = self._budget(failure.model_id)
         kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
-        if kind is Overflow.NONE or failure.model_id in self._tightened:
+        if kind is Overflow.NONE or self.is_tightened(failure.model_id):
             return False
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
         return True
 
+    def is_tightened(self, model_id: str) -> bool:
+        """Whether a model's budget was halved in this run."""
+        return model_id in self._tightened
+
+    def _doubt(self) -> None:
+        self._before_doubt = self._before_doubt or self._view
+
     def _budget(self, model_id: str) -> Budget:
         return self._tightened.get(model_id) or self._budget_of(model_id)
 
 
-def _parts(unit: Unit) -> tuple[object, ...]:
-    return unit.parts if isinstance(unit, UserTurn) else ()
-
-
-def _without_images(unit: Unit, instead: str) -> Unit:
+def _blind(unit: Unit) -> Unit:
+    """The same unit object where it holds no picture: counting goes by identity."""
     if not isinstance(unit, UserTurn) or not any(isinstance(part, Image) for part in unit.parts):
         return unit
-    return replace(unit, parts=tuple(Text(instead) if isinstance(part, Image) else part for part in unit.parts))
+    return replace(unit, parts=tuple(map(_blind_part, unit.parts)))
+
+
+def _blind_part(part: Part) -> Part:
+    return Text(IMAGE_LEFT_OUT) if isinstance(part, Image) else part

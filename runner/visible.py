@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 _GAP = "\n\n"
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def whole_characters(text: str) -> str:
+    """Surrogate pairs joined; lone ones and NUL, which no database takes, left out."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore").replace("\0", "")
 
 
 class Visible:
@@ -14,10 +22,12 @@ class Visible:
         self._gap_due = False
         self._shown = False
         self._turn_shown = False
+        self._suspect = False
 
     @property
     def text(self) -> str:
-        return self._text
+        """As it may be sent: an emoji that came in two halves is whole, a half alone and NUL are gone."""
+        return whole_characters(self._text) if self._suspect else self._text
 
     @property
     def shown(self) -> bool:
@@ -42,6 +52,7 @@ class Visible:
             self._turn_start = len(self._text)
             self._gap_due = False
         self._text += text
+        self._suspect = self._suspect or _UNSENDABLE.search(text) is not None
         if not self._turn_shown and text.strip():
             self._turn_shown = self._shown = True
 

@@ -12,6 +12,7 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.result import ProcessorLogPayload, RunnerResult, RunnerResultType
 
 from config.settings import Settings
+from runner.context.tokens import load_tokenizer
 from runner.conversation.record import KEY
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from runner.host import ProxyHost
@@ -27,6 +28,10 @@ class DefaultRunner(Runner):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the SDK leaves it without annotations
         self._worker = Worker()
+
+    async def initialize(self) -> None:
+        """Load the vocabulary before the first run: building it would hold up the event loop then (Q2)."""
+        await load_tokenizer()
 
     # The SDK declares a coroutine and takes a generator as well (its `invoke` looks which one it got).
     async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:  # type: ignore[override]

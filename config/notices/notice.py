@@ -41,6 +41,7 @@ class Notice(StrEnum):
     TOOL_OFF_NOTE = auto()
     BROKEN_OFF_NOTE = auto()
     INTERNAL_NOTE = auto()
+    DONE = auto()
 
     @property
     def placeholders(self) -> frozenset[str]:

@@ -310,4 +310,14 @@ TEXTS: Mapping[str, Mapping[Locale, str]] = {
         _ES: "[Algo ha fallado dentro del agente; la respuesta termina aquí.]",
         _RU: "[Внутри агента произошёл сбой, ответ обрывается здесь.]",
     },
+    "done": {
+        _EN: "Done.",
+        _HANS: "已完成。",
+        _HANT: "已完成。",
+        _JA: "完了しました。",
+        _TH: "เสร็จแล้ว",
+        _VI: "Đã xong.",
+        _ES: "Hecho.",
+        _RU: "Готово.",
+    },
 }

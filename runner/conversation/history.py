@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation.file_names import one_line
 from runner.conversation.record import Record
 from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
@@ -27,13 +28,17 @@ _WORDS_FOR = {"image_url": "image", "image_base64": "image", "file_url": "file",
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One transcript row, read: its role, its text with placeholders for what is no text, and where it stands."""
+    """One transcript row, read: its role, its text with placeholders for what is no text, and where it stands.
+
+    `key` tells rows apart even where the Host gives no cursor.
+    """
 
     role: str
     text: str
     cursor: str
     actor_id: str | None
     record: Record | None = None
+    key: str = ""
 
 
 def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
@@ -59,7 +64,8 @@ def read_row(item: TranscriptItem) -> Row | None:
         return None
     actor = item.metadata.get("actor_id")
     record = read_record(body.get("provider_specific_fields"))
-    return Row(item.role, text, item.cursor or "", str(actor) if actor is not None else None, record)
+    cursor = item.cursor or ""
+    return Row(item.role, text, cursor, str(actor) if actor is not None else None, record, cursor or item.transcript_id)
 
 
 class ToolMemoryForm(StrEnum):
@@ -106,7 +112,7 @@ def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
     if record is not None and memory is ToolMemoryForm.TEXT:
         _add_user(units, Text(record.as_text()), row.cursor)
     elif record is not None and memory is ToolMemoryForm.TURNS:
-        units.extend(record.as_units(row.cursor, span=span))
+        units.extend(record.as_units(row.key, span=span))
     units.append(AssistantTurn(row.text, span=span))
 
 
@@ -134,4 +140,5 @@ def _element_text(element: object) -> str:
     if isinstance(name, str) and name.startswith("voice."):
         return "[voice message]"
     word = _WORDS_FOR.get(str(kind), "attachment")
-    return f"[{word}: {name}]" if isinstance(name, str) and name else f"[{word}]"
+    known = one_line(name if isinstance(name, str) else None)
+    return f"[{word}: {known}]" if known else f"[{word}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,6 +27,9 @@ from runner.conversation.units import (
 from runner.errors import PromptMalformed
 from runner.events import Json
 
+OPENING = "[The conversation begins.]"
+"""Stands before an opening that the assistant begins: many providers want a user turn first."""
+
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 
 
@@ -45,7 +49,7 @@ def read_prompt(rows: Sequence[object]) -> Prompt:
     no call: a broken prompt is told to the owner, it does not shrink in silence.
     """
     messages = [_row(place, row) for place, row in enumerate(rows, 1)]
-    system_rows = [message for message in messages if message.role == "system" and message.content]
+    system_rows = [message for message in messages if message.role == "system" and parts_of(message.content)]
     first = system_rows[0] if system_rows else None
     system = System(
         parts=tuple(part for row in system_rows for part in parts_of(row.content)),
@@ -70,8 +74,9 @@ def parts_of(content: str | Sequence[ContentElement] | None) -> tuple[Part, ...]
     if content is None:
         return ()
     if isinstance(content, str):
-        return (Text(content),) if content else ()
-    return tuple(_part(element) for element in content)
+        return (Text(content),) if content.strip() else ()
+    parts = (_part(element) for element in content)
+    return tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
 
 
 def _part(element: ContentElement) -> Part:
@@ -112,14 +117,32 @@ def _opening(messages: Sequence[Message]) -> tuple[Unit, ...]:
                 "the prompt has a tool row that answers no call: put it right after the assistant row with the call."
             )
         if message.role == "user":
-            units.extend(UserTurn(parts) for parts in [parts_of(message.content)] if parts)
+            _add(units, UserTurn(parts_of(message.content)))
             continue
         calls = tuple(_call(call) for call in message.tool_calls or ())
         answers = messages[place : place + len(calls)]
         place += len(calls)
-        turn = _assistant(message, calls, answers)
-        units.extend([turn] if turn.text or turn.calls else [])
+        _add(units, _assistant(message, calls, answers))
     return tuple(units)
+
+
+def _add(units: list[Unit], unit: Unit) -> None:
+    """Append a turn so that roles alternate and a user turn is first; a turn that says nothing is skipped (B5)."""
+    last = units[-1] if units else None
+    if isinstance(unit, UserTurn):
+        if isinstance(last, UserTurn) and unit.parts:
+            units[-1] = UserTurn((*last.parts, *unit.parts))
+        elif unit.parts:
+            units.append(unit)
+        return
+    if not unit.text.strip() and not unit.calls:
+        return
+    if isinstance(last, AssistantTurn) and not last.calls and not unit.calls:
+        units[-1] = replace(last, text=f"{last.text}\n\n{unit.text}")
+        return
+    if not isinstance(last, UserTurn):
+        units.append(UserTurn((Text(OPENING),)))
+    units.append(unit)
 
 
 def _assistant(message: Message, calls: tuple[ToolCall, ...], answers: Sequence[Message]) -> AssistantTurn:
@@ -136,8 +159,16 @@ def _assistant(message: Message, calls: tuple[ToolCall, ...], answers: Sequence[
 
 
 def _call(call: WireCall) -> ToolCall:
+    try:
+        valid = isinstance(json.loads(call.function.arguments or "{}"), dict)
+    except (ValueError, RecursionError):
+        valid = False
+    if not valid:
+        raise PromptMalformed(
+            f"the prompt has a call of {call.function.name[:60]!r} whose arguments are no JSON object: correct them."
+        )
     fields = cast(Mapping[str, Json] | None, call.provider_specific_fields)
-    return ToolCall(call.id, call.function.name, call.function.arguments, fields)
+    return ToolCall(call.id, call.function.name, call.function.arguments or "{}", fields)
 
 
 def _text(message: Message) -> str:

@@ -5,11 +5,18 @@ The transcript knows actor ids only; names come with each run and travel on in t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from runner.conversation.file_names import one_line
+
 _NAME_LIMIT = 60
 """Characters of a speaker's name that reach the model."""
+
+_LINE_BRACKET = re.compile(r"(?<=\n)[ \t]*\[")
+_QUOTED = "> ["
+"""A line of a message that begins with a bracket is shown as quoted, so that nobody speaks in another's name."""
 
 GROUP_LINE = (
     "Several people take part in this group chat. Each message begins with its sender's name in square brackets."
@@ -28,13 +35,12 @@ class Speakers:
         """The text as the model reads it: with its sender in a group, unchanged elsewhere."""
         if not self.group:
             return text
-        return f"[{self.name_of(actor_id)}] {text}"
+        return f"[{self.name_of(actor_id)}] {_LINE_BRACKET.sub(_QUOTED, text)}"
 
     def name_of(self, actor_id: str | None) -> str:
         """A short name on one line that cannot close its own brackets; the id where no name is known."""
-        name = self.names.get(actor_id or "", "") or actor_id or "unknown sender"
-        plain = " ".join(name.replace("[", "(").replace("]", ")").split())
-        return plain[:_NAME_LIMIT] or "unknown sender"
+        name = self.names.get(actor_id or "", "") or actor_id
+        return one_line(name, _NAME_LIMIT) or "unknown sender"
 
     def knowing(self, more: Mapping[str, str]) -> Speakers:
         """The same chat with more names; what is known already wins (it is newer)."""

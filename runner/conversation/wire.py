@@ -17,6 +17,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 
+from runner.conversation.cut import sendable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, System, Text, ToolCall, Unit, UserTurn
 from runner.events import Json
@@ -82,7 +83,7 @@ def _messages_of(unit: Unit, own: bool) -> tuple[Message, ...]:
     reply = Message(
         role="assistant",
         # None, never "": GLM and MiniMax refuse an empty text beside tool calls.
-        content=unit.text or None,
+        content=sendable(unit.text) if unit.text.strip() else None,
         tool_calls=[_wire_call(call, own) for call in unit.calls] or None,
         provider_specific_fields=fields,
     )
@@ -102,13 +103,13 @@ def _wire_call(call: ToolCall, own: bool) -> WireCall:
 def _content(parts: Sequence[Part]) -> str | list[ContentElement]:
     """Plain text where it is only text: not every provider takes a list in every role."""
     if all(isinstance(part, Text) for part in parts):
-        return "\n\n".join(part.text for part in parts if isinstance(part, Text))
+        return sendable("\n\n".join(part.text for part in parts if isinstance(part, Text)))
     return [_element(part) for part in parts]
 
 
 def _element(part: Part) -> ContentElement:
     if isinstance(part, Text):
-        return ContentElement(type="text", text=part.text)
+        return ContentElement(type="text", text=sendable(part.text))
     if isinstance(part, Image):
         if part.base64 is not None:
             return ContentElement(type="image_base64", image_base64=part.base64)

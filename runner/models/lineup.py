@@ -75,12 +75,16 @@ class Lineup:
         return self.models[self._place :]
 
     @property
+    def is_last(self) -> bool:
+        return self._place + 1 == len(self.models)
+
+    @property
     def fallbacks_used(self) -> int:
         return self._place
 
     def advance(self, failure: ModelFailed) -> None:
         """Go on to the next model. Raises AllModelsFailed when there is none."""
         self._failures.append(failure)
-        if self._place + 1 == len(self.models):
+        if self.is_last:
             raise AllModelsFailed(tuple(self._failures)) from failure
         self._place += 1

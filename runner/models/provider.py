@@ -102,7 +102,7 @@ class HostModel:
         return True
 
     def _failed(self, failure: HostCallFailed) -> ModelFailed:
-        cause = ModelTrouble.OTHER if failure.kind is HostFailure.DENIED else trouble_of(failure)
+        cause = ModelTrouble.DENIED if failure.kind is HostFailure.DENIED else trouble_of(failure)
         return ModelFailed(self.id, cause, str(failure))
 
 

@@ -72,9 +72,13 @@ class _Growing:
     def arguments(self) -> str:
         return "".join(self.pieces)
 
+    def is_blank(self) -> bool:
+        return not any(piece.strip() for piece in self.pieces)
+
     def is_complete_object(self) -> bool:
-        text = self.arguments().strip()
-        return text.endswith("}") and _is_object(text)
+        newest = next((piece for piece in reversed(self.pieces) if piece.strip()), "")
+        # Looked at before joining: a long object arrives in thousands of pieces.
+        return newest.rstrip().endswith("}") and _is_object(self.arguments())
 
 
 class ReplyReader:
@@ -129,21 +133,28 @@ class ReplyReader:
     def _continued(self, call_id: str, name: str, text: str) -> _Growing | None:
         """The call that this fragment goes on with, None when it starts a new one.
 
-        Identity first, position second; never by name or by equal arguments (pitfalls "Tool calls").
+        Identity first, position second; never by name or by equal arguments (pitfalls "Tool calls"). Under one id a
+        new name, or a new object, starts a new call once the arguments so far are complete; none are complete, too.
         """
+        last = self._calls[-1] if self._calls else None
+        if not call_id and not name:
+            return last
         if call_id:
             same = next((call for call in reversed(self._calls) if call.id == call_id), None)
         else:
-            same = self._calls[-1] if self._calls and not self._calls[-1].id else None
-        if same is None or not same.is_complete_object():
-            return same
-        starts_new = (name and name != same.name) or text.lstrip().startswith("{")
-        return None if starts_new else same
+            same = last if last is not None and not last.id else None
+        if same is None:
+            return None
+        renamed = bool(name) and name != same.name
+        if renamed and same.is_blank():
+            return None
+        starts_new = renamed or text.lstrip().startswith("{")
+        return None if starts_new and same.is_complete_object() else same
 
     def _take_fields(self, fields: Mapping[str, object]) -> None:
         for key, value in fields.items():
             if key == _FINISH:
-                self._finish = str(value)
+                self._finish = str(value) if value else self._finish
             elif key == _REASONING and isinstance(value, str):
                 self._reasoning.append(value)  # arrives in fragments; everything else is a snapshot
             else:
@@ -186,8 +197,8 @@ def _closed(call: _Growing) -> list[RawCall]:
     """The finished call; several when a server glued whole objects together (`{..}{..}`)."""
     objects = _glued_objects(call.arguments()) or [call.arguments()]
     fields = call.fields or None
-    ids = [call.id] + [f"{call.id}_{place}" if call.id else "" for place in range(1, len(objects))]
-    return [RawCall(an_id, call.name, arguments, fields) for an_id, arguments in zip(ids, objects, strict=True)]
+    # Whoever claims ids for the run gives the further ones theirs.
+    return [RawCall("" if place else call.id, call.name, arguments, fields) for place, arguments in enumerate(objects)]
 
 
 def _glued_objects(text: str) -> list[str]:

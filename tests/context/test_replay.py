@@ -253,3 +253,23 @@ async def test_Q1_ten_turns_in_an_8k_window_take_at_most_one_summary_each() -> N
         await one_turn(world)
         assert world.summaries - before <= 1
     assert world.calls + world.counts + world.summaries <= 60
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_F5_a_fact_of_turn_3_still_stands_in_the_request_of_turn_60(seed: int) -> None:
+    world = World(Random(seed), 0.1, 8_000)
+    fact = f"KEY-{world.random.randint(10, 99)}-{world.random.randint(100, 999)}"
+    context = None
+    for turn in range(1, 61):
+        told = f"Please remember that the vault opens with {fact}. " if turn == 3 else ""
+        for role in ("user", "assistant"):
+            number = len(world.rows) + 1
+            filler = "we talked of this and that, and of other things too. " * world.random.randint(5, 30)
+            world.rows.append(Row(number, role, told + filler))
+            if role == "user":
+                context = await world.run(question=world.rows[-1], snapshot=world.state)
+        assert context is not None
+        await context.save(world.load, world.store)
+    assert context is not None
+    assert fact in context.summary
+    assert world.summaries > 3

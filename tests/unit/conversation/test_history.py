@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
@@ -81,6 +81,7 @@ def read(
     return units_of([got for item in items if (got := read_row(item)) is not None], speakers, memory)
 
 
+@settings(max_examples=60)
 @given(st.lists(ITEMS, max_size=12), st.booleans(), st.sampled_from([ToolMemoryForm.TEXT, ToolMemoryForm.NONE]))
 def test_B5_any_rows_make_a_legal_sequence(items: list[TranscriptItem], group: bool, memory: ToolMemoryForm) -> None:
     turns = roles_and_texts(read(*items, speakers=Speakers(group), memory=memory))
@@ -88,6 +89,7 @@ def test_B5_any_rows_make_a_legal_sequence(items: list[TranscriptItem], group: b
     assert all(isinstance(text, str) and text.strip() for _, text in turns)
 
 
+@settings(max_examples=60)
 @given(st.lists(ITEMS, max_size=12))
 def test_B6_remembered_calls_come_back_as_a_legal_sequence(items: list[TranscriptItem]) -> None:
     numbered = [item.model_copy(update={"cursor": str(place)}) for place, item in enumerate(items)]
@@ -107,6 +109,7 @@ def test_B6_remembered_calls_come_back_as_a_legal_sequence(items: list[Transcrip
     assert len(ids) == len(set(ids)) and waiting == []
 
 
+@settings(max_examples=60)
 @given(st.lists(ITEMS, max_size=12))
 def test_B5_no_readable_row_is_lost(items: list[TranscriptItem]) -> None:
     rows = [got for item in items if (got := read_row(item)) is not None]
