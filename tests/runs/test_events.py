@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -13,8 +14,9 @@ from components.runner.default import DefaultRunner
 from runner.answering import EVENT_REPLY
 from runner.conversation.happened import DATA_CHARACTERS
 from runner.outbox import pause_after
-from tests.host import Fault, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
+from tests.host import Fault, ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
 from tests.host.host import TestHost as Host
+from tests.host.script import text_of
 
 ANSWER = "The kettle is in the left cupboard, behind the tea."
 
@@ -461,3 +463,35 @@ async def test_J5_two_messages_at_the_same_time_are_answered_once_each() -> None
     assert sorted(host.world.platform.replies) == ["First answer.", "Second answer."]
     texts = [row.text for row in host.transcript("group_9")]
     assert sorted(texts) == ["First answer.", "Second answer.", "one", "two"]
+
+
+MARK = re.compile(r"fact-\d+")
+
+
+def keeps_facts(request: ModelRequest) -> Reply | str:
+    """A model whose summaries keep every fact of what they are made from, and whose answers take a while."""
+    text = "\n".join(text_of(message) for message in request.messages)
+    if not request.funcs and "conversation_summary" not in request.system and "fact-" in request.last_user:
+        return "Facts to keep: " + " ".join(sorted(set(MARK.findall(text))))
+    return in_pieces("Noted, thank you.", 4, 0.05)
+
+
+async def test_J5_runs_of_one_chat_that_compact_at_the_same_time_lose_no_row() -> None:
+    limits = {"context-window-tokens": 4096, "context-reserve-tokens": 512, "context-keep-recent-tokens": 600}
+    host = agent(config={**limits, "context-summary-tokens": 1200}, replies=[keeps_facts] * 60)
+    facts = [f"fact-{number}" for number in range(60)]
+    for fact in facts:
+        host.remember(("user", f"{fact} " + "and a few more words " * 12), ("assistant", "Noted."))
+    runs = [host.start(f"question {number}") for number in range(3)]
+    for run in runs:
+        await run.wait()
+        assert run.status == "completed"
+        assert not [broken for request in run.requests for broken in violations(request.messages)]
+    summaries = [sum(not request.funcs for request in run.requests) for run in runs]
+    assert sum(count > 0 for count in summaries) >= 2, "at least two runs wrote a summary beside each other"
+    assert sum(run.calls.count("state_get") for run in runs) >= 2, "each looked again just before writing"
+    assert sum(run.calls.count("state_set") for run in runs) >= 1
+    for number in range(4):
+        last = await host.say(f"later question {number}")
+    seen = {mark for message in last.requests[-1].messages for mark in MARK.findall(text_of(message))}
+    assert seen == set(facts)
