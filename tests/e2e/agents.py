@@ -11,6 +11,7 @@ import httpx
 
 from demo.processes import wait_until
 from tests.e2e.bed import Bed
+from tests.e2e.callbacks import Callbacks
 from tests.e2e.onebot import TOKEN, OneBot
 
 # A JSON value on the wire.
@@ -83,17 +84,34 @@ class Agents:
 
     def bot(self, agent: str, platform: OneBot) -> str:
         """A new bot on the tests' platform, with every event bound to the agent; connected when this returns."""
+        bot = self._bot(
+            agent, "onebot-v11", {"connection_mode": "forward_ws", "ws_url": platform.url, "access-token": TOKEN}
+        )
+        wait_until("the bot's connection", lambda: platform.connected, seconds=30)
+        return bot
+
+    def web_bot(self, agent: str, callbacks: Callbacks) -> str:
+        """A new bot that is written to over HTTP and streams its replies to `callbacks`."""
+        config = {"inbound_secret": "s", "callback_url": callbacks.url, "signature_required": False}
+        return self._bot(agent, "http_bot", config)
+
+    def write(self, bot: str, text: str, session: str) -> None:
+        """Send a message to a web bot."""
+        body = {"session_id": session, "message": [{"type": "Plain", "text": text}]}
+        url = f"{self._bed.langbot.api.session.base_url}/bots/{bot}"
+        httpx.post(url, json=body, timeout=30, trust_env=False).raise_for_status()
+
+    def _bot(self, agent: str, adapter: str, config: Json) -> str:
         body = {
             "name": "tested bot",
             "description": "",
-            "adapter": "onebot-v11",
-            "adapter_config": {"connection_mode": "forward_ws", "ws_url": platform.url, "access-token": TOKEN},
+            "adapter": adapter,
+            "adapter_config": config,
             "enable": True,
             "event_bindings": [{"event_pattern": "*", "target_type": "agent", "target_uuid": agent}],
         }
         bot = str(self._call("POST", "/platform/bots", body)["uuid"])
         self._call("PUT", f"/platform/bots/{bot}", {"enable": True})
-        wait_until("the bot's connection", lambda: platform.connected, seconds=30)
         return bot
 
     def remove_bot(self, bot: str) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 
+from demo.processes import wait_until
 from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed
+from tests.e2e.callbacks import Callbacks
 from tests.e2e.onebot import OneBot
 from tests.e2e.scripted_model import Call, Reply, ScriptedModel, say
 
@@ -117,6 +120,26 @@ def test_J2_auto_answers_a_message_once(bed: Bed, model: ScriptedModel, agents: 
     (run,) = bed.records.runs("person_501")
     assert run.status == "completed"
     assert "message.delta" not in bed.records.event_types(run.run_id)
+
+
+def test_J2_auto_streams_one_reply_to_a_platform_that_shows_it_as_it_grows(
+    bed: Bed, model: ScriptedModel, agents: Agents
+) -> None:
+    with Callbacks() as callbacks:
+        bot = agents.web_bot(agents.make(), callbacks)
+        try:
+            model.script(say(ANSWER, 6, chunk_delay=0.15))
+            agents.write(bot, "Where is the kettle?", session="web-1")
+            bed.wait_for_row("person_web-1", ANSWER)
+            wait_until("the end of the reply", lambda: callbacks.finished, seconds=30)
+        finally:
+            agents.remove_bot(bot)
+    texts = [one.text for one in callbacks.shown]
+    assert len(texts) >= 3
+    assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
+    assert [one.is_final for one in callbacks.shown] == [False] * (len(texts) - 1) + [True]
+    assert texts[-1] == ANSWER
+    assert all(one.stream for one in callbacks.shown)
 
 
 def test_J2_model_answers_a_message_once(bed: Bed, model: ScriptedModel, agents: Agents, platform: OneBot) -> None:
