@@ -15,7 +15,7 @@ from types import FrameType
 from demo import model, package
 from demo.ask import ask_all
 from demo.errors import DemoError, one_line
-from demo.stage import PREFERRED_PORT, ROOT, bring_up
+from demo.stage import PREFERRED_PORT, ROOT, STATE, bring_up
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -45,7 +45,8 @@ def up(options: argparse.Namespace) -> int:
         print(f"    address   {stage.langbot.api.base_url}")
         print(f"    user      {stage.account.user}")
         print(f"    password  {stage.account.password}\n")
-        print("  Log in, open Pipelines, LocalAgent demo, Debug Chat, and type.")
+        print("  Log in; the page with the chat and the agent's settings is")
+        print(f"    {stage.langbot.api.base_url}/home/agents?id={stage.pipeline}\n")
         print("  Stop with Ctrl-C; this LangBot and what you did in it are removed then.\n", flush=True)
         try:
             while not (dead := stage.dead()):
@@ -53,7 +54,7 @@ def up(options: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             say("stopping")
             return 0
-        raise DemoError(f"{dead[0].name} ended by itself: {dead[0].last_words()} (logs: .demo/logs)")
+        raise DemoError(f"{dead[0].name} ended by itself: {dead[0].last_words()} (logs: {STATE / 'logs'})")
 
 
 def ask(options: argparse.Namespace) -> int:

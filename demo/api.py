@@ -201,6 +201,11 @@ class LangBotApi:
         stages: list[Json] = next(config for config in configs if config["name"] == "ai")["stages"]
         return stages
 
+    # -- knowledge ------------------------------------------------------------
+    def add_knowledge_base(self, name: str, engine: str) -> str:
+        """The id of a new knowledge base; `engine` is `author/name` of the plugin that serves it."""
+        return str(self._call("POST", "/knowledge/bases", {"name": name, "knowledge_engine_plugin_id": engine})["uuid"])
+
     # -- pipelines ------------------------------------------------------------
     def add_pipeline(self, name: str, default: bool = False) -> str:
         body = {"name": name, "description": "", "is_default": default}

@@ -82,6 +82,9 @@ def install(kind: str) -> None:
     finally:
         show.done()
     stamp.write_text(wanted)
+    if kind == "dev":
+        # It includes the demo's file.
+        (VENV / ".stamp-demo").write_text(fingerprint("demo"))
     print(f"localagent: installed in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -26,13 +27,17 @@ SILENCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message of the websocket: `card` is the chat message it belongs to, `at` the time.monotonic() of reading."""
+    """One message of the websocket: `card` is the chat message it belongs to, `at` the time.monotonic() of reading.
+
+    `files` are the names of the files that came with it.
+    """
 
     kind: str
     card: int
     text: str
     final: bool
     at: float
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,11 @@ class Turn:
     def cards(self) -> tuple[int, ...]:
         """The answer's messages on the page, in order of appearance."""
         return tuple(dict.fromkeys(frame.card for frame in self.frames))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the files that came with the answer, each once."""
+        return tuple(dict.fromkeys(name for frame in self.frames for name in frame.files))
 
     @property
     def answer(self) -> str:
@@ -108,19 +118,24 @@ class Chat:
         if self._socket is not None:
             await self._socket.close()
 
-    async def send(self, text: str, stream: bool = True) -> float:
-        """Send one message; the time.monotonic() of it. Sent during a run, it may join that run (steering)."""
+    async def send(self, text: str, stream: bool = True, files: Sequence[Mapping[str, str]] = ()) -> float:
+        """Send one message; the time.monotonic() of it. Sent during a run, it may join that run (steering).
+
+        `files` are components of LangBot's message chain: `{"type": "File", "name": …, "base64": "data:…"}`.
+        """
         if self._socket is None:
             raise DemoError("the chat is not connected")
-        message = {"type": "message", "stream": stream, "message": [{"type": "Plain", "text": text}]}
+        message = {"type": "message", "stream": stream, "message": [{"type": "Plain", "text": text}, *files]}
         sent_at = time.monotonic()
         await self._socket.send(json.dumps(message))
         return sent_at
 
-    async def ask(self, text: str, seconds: float = 300, stream: bool = True) -> Turn:
+    async def ask(
+        self, text: str, seconds: float = 300, stream: bool = True, files: Sequence[Mapping[str, str]] = ()
+    ) -> Turn:
         """Send one message and wait until LangBot has finished with it."""
         start = len(self.frames)
-        sent_at = await self.send(text, stream)
+        sent_at = await self.send(text, stream, files)
         await self.settled(start, seconds)
         return self.turn(text, sent_at, start)
 
@@ -180,4 +195,5 @@ def _frame(message: dict[str, Any]) -> Frame:
         text=str(data.get("content") or message.get("message") or ""),
         final=bool(data.get("is_final")),
         at=time.monotonic(),
+        files=tuple(str(part.get("name")) for part in data.get("message_chain") or [] if part.get("type") == "File"),
     )

@@ -77,9 +77,12 @@ def program(name: str) -> str:
     return str(path)
 
 
-def start(children: Children, folder: Path, ports: Ports, logs: Path) -> LangBot:
+def start(
+    children: Children, folder: Path, ports: Ports, logs: Path, settings: Mapping[str, str] | None = None
+) -> LangBot:
     """Start runtime and Host in `folder` (their data goes to folder/data) and wait until both are connected.
 
+    `settings` are further variables for the Host, above those of `host_settings`.
     Raises DemoError when one of them ends, or is not ready in time.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +101,7 @@ def start(children: Children, folder: Path, ports: Ports, logs: Path) -> LangBot
         # Without the flag, a Host outside a container would start a runtime of its own.
         [program("langbot"), "--standalone-runtime"],
         folder,
-        {**env, **host_settings(ports, secrets.token_urlsafe(48))},
+        {**env, **host_settings(ports, secrets.token_urlsafe(48)), **(settings or {})},
         logs / "langbot.log",
     )
     api = LangBotApi(f"http://{LOOPBACK}:{ports.web}")

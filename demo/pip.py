@@ -28,6 +28,7 @@ _CAUSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("the package index does not have it", re.compile(r"No matching distribution|Could not find a version", re.I)),
 )
+RETRIES = "2"
 _STEP = re.compile(r"^\s*(Collecting|Downloading|Building wheel|Installing collected packages|Saved)\b.*")
 
 
@@ -46,7 +47,7 @@ def run(python: str, arguments: Sequence[str], log: Path, purpose: str, show: Ca
 
     Raises DemoError with one line when pip fails.
     """
-    command = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments, "--retries", "2"]
+    command = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments, "--retries", RETRIES]
     output: list[str] = []
     log.parent.mkdir(parents=True, exist_ok=True)
     with (

@@ -15,7 +15,7 @@ import psutil
 
 from demo.errors import DemoError, one_line
 
-GRACE_SECONDS = 15.0
+GRACE_SECONDS = 8.0
 
 
 class Child:
@@ -24,6 +24,7 @@ class Child:
     def __init__(self, name: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path) -> None:
         self.name = name
         self.log = log
+        self._started: list[psutil.Process] = []
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as sink:
             # A session of its own: Ctrl-C in the terminal reaches us alone, and we stop the children in order.
@@ -51,14 +52,17 @@ class Child:
         lines = [line for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
         return one_line(lines[-1]) if lines else ""
 
-    def stop(self, grace: float = GRACE_SECONDS) -> None:
-        """Ask it to end, wait `grace` seconds, then kill it and every process that descends from it."""
-        family = self._family()
+    def ask_to_end(self) -> None:
+        """Send it SIGTERM, and note the processes it has started, which may outlive it."""
+        self._started = self._family()
         if self.exit_code is None:
             self._process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(grace)
-        family += [member for member in self._family() if member not in family]
+
+    def end(self, grace: float) -> None:
+        """Wait `grace` seconds for it to end, then kill it and every process that descends from it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(grace)
+        family = {*self._started, *self._family()}
         self._kill_group()
         for member in family:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -79,7 +83,7 @@ class Child:
 
 
 class Children:
-    """The programs of one bring-up, stopped last started first when the block ends."""
+    """The programs of one bring-up, stopped when the block ends."""
 
     def __init__(self) -> None:
         self._running: list[Child] = []
@@ -101,9 +105,14 @@ class Children:
         """Programs that ended although nobody stopped them."""
         return [child for child in self._running if child.exit_code is not None]
 
-    def stop(self) -> None:
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Ask all to end, then see to it that they have, within about `grace` seconds."""
+        for child in reversed(self._running):
+            child.ask_to_end()
+        end = time.monotonic() + grace
         while self._running:
-            self._running.pop().stop()
+            self._running[-1].end(max(0.0, end - time.monotonic()))
+            self._running.pop()
 
 
 def wait_until(what: str, ready: Callable[[], bool], seconds: float, child: Child | None = None) -> None:

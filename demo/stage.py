@@ -17,7 +17,7 @@ from demo.langbot import LangBot
 from demo.processes import Child, Children
 
 ROOT = Path(__file__).resolve().parent.parent
-STATE = ROOT / ".demo"
+STATE = Path(os.environ.get("LOCALAGENT_STATE") or ROOT / ".demo")
 USER = "demo@example.com"
 PREFERRED_PORT = 5300
 

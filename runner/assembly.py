@@ -1,4 +1,4 @@
-"""Gathering what a run starts from: prompt and history, asked for at once (B1, B5)."""
+"""Gathering what a run starts from: prompt, history, knowledge and sandbox, all asked for at once (B1, B5, E1, H1)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Settings
 from runner.answering import Answering, offered, system_line
+from runner.box import Sandbox
 from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
 from runner.context.folding import leading
 from runner.conversation.current import current_turn
-from runner.conversation.happened import event_turn, is_message
+from runner.conversation.happened import event_turn
 from runner.conversation.history import ToolMemoryForm, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
 from runner.conversation.skills import skill_index
 from runner.conversation.speakers import GROUP_LINE, Speakers
-from runner.conversation.units import System, Unit, UserTurn
+from runner.conversation.units import Reference, System, Unit, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import Host
+from runner.knowledge import retrieve
 from runner.memory import ToolMemory, unsaid_turns
 from runner.past import Past, read_past
 from runner.tools.catalogue import Catalogue
@@ -51,22 +53,36 @@ class Assembled:
 
 
 async def assemble(
-    ctx: RunnerContext, host: Host, settings: Settings, answering: Answering = Answering.HOST
+    ctx: RunnerContext, host: Host, settings: Settings, sandbox: Sandbox, answering: Answering
 ) -> Assembled:
     """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
     notes: list[str] = []
-    catalogue = offered(Catalogue.build(ctx.resources.tools, hide_sandbox=True), answering)
     checkpoint = _checkpoint(ctx)
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
+        knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
+        sandbox_task = group.create_task(sandbox.open(ctx))
+    catalogue = offered(Catalogue.build(ctx.resources.tools, hide_sandbox=not sandbox.offered), answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
     lines = tuple(filter(None, [_skills(ctx, catalogue), system_line(catalogue, answering)]))
+    question = (
+        event_turn(ctx)
+        if answering is Answering.NOBODY
+        else current_turn(
+            ctx.input,
+            ctx.actor,
+            speakers,
+            knowledge=knowledge_task.result(),
+            places=sandbox_task.result(),
+            aside=sandbox.line,
+        )
+    )
     return Assembled(
         view=_view(prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid)),
-        question=_question(ctx, speakers),
+        question=question,
         catalogue=catalogue,
         speakers=speakers,
         memory=ToolMemory(unsaid, wanted=settings.tools.memory),
@@ -76,11 +92,13 @@ async def assemble(
     )
 
 
-def _question(ctx: RunnerContext, speakers: Speakers) -> UserTurn:
-    """What the run answers: the message, or what happened where nobody wrote one (J1)."""
-    if ctx.delivery.automatic_reply or is_message(ctx.event.event_type):
-        return current_turn(ctx.input, ctx.actor, speakers)
-    return event_turn(ctx)
+async def _knowledge(
+    ctx: RunnerContext, host: Host, settings: Settings, answering: Answering, notes: list[str]
+) -> Reference | None:
+    """What the bases hold for the message; an event is no question (E1)."""
+    if answering is Answering.NOBODY:
+        return None
+    return await retrieve(host, settings.knowledge, ctx.resources, ctx.input, notes)
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:

@@ -8,10 +8,10 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Settings
 from runner.answering import Answering, answering_of, may_reply
-from runner.events import Answer, Event, Failed, Json, Log
+from runner.events import Answer, Event, Failed, Log
 from runner.host import Host
 from runner.outbox import Outbox
-from runner.replying import Replier, Spoken
+from runner.replying import CallTool, Replier, Spoken
 from runner.visible import Visible
 
 _MOST_SECONDS = 60.0
@@ -29,7 +29,7 @@ class Delivery:
     def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, outbox: Outbox) -> None:
         self.answering = answering_of(ctx, settings)
         self._outbox = outbox
-        self._spoken = Spoken(host)
+        self._spoken = Spoken()
         # Outside a pipeline the debug page alone shows deltas; elsewhere each would be written down for nobody.
         deltas = self.answering is Answering.HOST or ctx.delivery.supports_streaming
         self._replier = Replier(
@@ -41,9 +41,14 @@ class Delivery:
         )
         outbox.divert(self._replier.show if self.answering is Answering.RUNNER else None, deltas=deltas)
 
-    async def call_tool(self, name: str, arguments: dict[str, Json]) -> Json:
-        """The Host's tools, with an eye on what the model sends by itself. Raises HostCallFailed."""
-        return await self._spoken.call_tool(name, arguments)
+    @property
+    def sends_files(self) -> bool:
+        """Whether files of the run go out with its answer (H3, J4)."""
+        return self.answering in (Answering.HOST, Answering.RUNNER)
+
+    def listening(self, call_tool: CallTool) -> CallTool:
+        """The same tools, with an eye on what the model sends by itself."""
+        return self._spoken.heard(call_tool)
 
     @property
     def spoke(self) -> bool:
@@ -99,5 +104,3 @@ class Delivery:
             self._outbox.post(Log(answer.text))
         elif not self.spoke:
             self._outbox.post(Log("the model did not call event_reply, so nothing was sent", "warning"))
-        if answer.file_ids:
-            self._outbox.post(Log(f"{len(answer.file_ids)} exported files were sent to nobody", "warning"))

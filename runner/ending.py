@@ -49,9 +49,14 @@ def answered(
 
 
 def stopped(
-    outcome: BaseException, visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None = None
+    outcome: BaseException,
+    visible: Visible,
+    say: Say,
+    usage: Usage | None,
+    record: Mapping[str, Json] | None = None,
+    file_ids: tuple[str, ...] = (),
 ) -> tuple[Event, ...]:
-    """The last events of a run that could not end by itself; what its tools said is remembered all the same."""
+    """The last events of a run that could not end by itself; what its tools said and made is not lost for that."""
     if isinstance(outcome, RunCancelled):
         return _cancelled(visible, say, usage, record)
     log = Log(_owner_words(outcome)[:_WORDS_LIMIT], "error")
@@ -59,7 +64,7 @@ def stopped(
     if notice is None:
         return (log, _failed(outcome, usage))
     visible.note(notice)
-    return (log, *answered(visible, say, usage, record=record, finish_reason="error"))
+    return (log, *answered(visible, say, usage, record=record, file_ids=file_ids, finish_reason="error"))
 
 
 def hint(outcome: BaseException, say: Say) -> str | None:

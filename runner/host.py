@@ -7,7 +7,7 @@ module that knows the proxy (I1).
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -17,7 +17,9 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     Message,
 )
 from langbot_plugin.api.entities.builtin.provider.reasoning import ReasoningLevel
+from langbot_plugin.api.entities.builtin.rag.context import RetrievalResultEntry
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
+from langbot_plugin.api.entities.builtin.runner.box import BoxBinding, BoxFile, BoxStatus
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIException
 from langbot_plugin.api.entities.builtin.runner.page_results import HistoryPage
@@ -82,6 +84,27 @@ class Host(Protocol):
 
     async def reply_files(self, file_ids: Sequence[str]) -> None:
         """Send exported files to where the event came from (J4)."""
+
+    async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
+        """What one knowledge base finds, in the engine's order; entries nobody can read are left out (§7.8)."""
+
+    async def rerank(self, model_id: str, query: str, documents: Sequence[str], top_k: int) -> list[int]:
+        """Places in `documents` (at most 64), best first, each once (§7.8)."""
+
+    async def box_status(self) -> BoxStatus:
+        """Whether there is a sandbox, and the key a managed deployment demands (H1)."""
+
+    async def acquire_box(self, key: str) -> str:
+        """The id of the sandbox of this key, created where there is none."""
+
+    async def bind_box(self, box_id: str) -> BoxBinding:
+        """Make it the sandbox of this run."""
+
+    async def import_attachment(self, ref: str) -> BoxFile:
+        """Put one file of the message into the bound sandbox. One at a time: a batch fails as a whole (§9)."""
+
+    async def export_files(self, paths: Sequence[str]) -> list[BoxFile]:
+        """Take 1 to 20 files out; all files of this run that were accepted and not yet sent (§9)."""
 
     async def steering(self) -> list[SteeringInputItem]:
         """Follow-up messages claimed by this run since the last pull, oldest first (G1)."""
@@ -174,6 +197,36 @@ class ProxyHost:
         with _failures("reply_files"):
             await self._api.reply_files(list(file_ids))
 
+    async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
+        with _failures("retrieve"):
+            return _entries(await self._api.retrieve_knowledge(base_id, query, top_k))
+
+    async def rerank(self, model_id: str, query: str, documents: Sequence[str], top_k: int) -> list[int]:
+        with _failures("rerank"):
+            ranked = await self._api.invoke_rerank(model_id, query, list(documents), top_k)
+            return _places(ranked, len(documents))
+
+    async def box_status(self) -> BoxStatus:
+        with _failures("box_status"):
+            return await self._api.get_box_status()
+
+    async def acquire_box(self, key: str) -> str:
+        with _failures("acquire_box"):
+            return (await self._api.acquire_box(key)).id
+
+    async def bind_box(self, box_id: str) -> BoxBinding:
+        with _failures("bind_box"):
+            return await self._api.bind_box(box_id)
+
+    async def import_attachment(self, ref: str) -> BoxFile:
+        with _failures("import_attachment"):
+            (file,) = await self._api.import_box_attachments([ref])
+            return file
+
+    async def export_files(self, paths: Sequence[str]) -> list[BoxFile]:
+        with _failures("export_files"):
+            return await self._api.export_box_files(list(paths))
+
     async def steering(self) -> list[SteeringInputItem]:
         if not self._can.steering_pull:
             return []
@@ -193,6 +246,26 @@ class ProxyHost:
     async def set_state(self, key: str, value: Json) -> None:
         with _failures("state_set"):
             await self._api.state_set("conversation", key, value)
+
+
+def _entries(found: list[dict[str, Any]]) -> list[RetrievalResultEntry]:
+    """The readable entries of a retrieval. Raises ValueError when there are entries and none can be read."""
+    read: list[RetrievalResultEntry] = []
+    for entry in found:
+        with suppress(ValidationError):
+            read.append(RetrievalResultEntry.model_validate(entry))
+    if found and not read:
+        raise ValueError("no entry of the reply can be read")
+    return read
+
+
+def _places(ranked: list[dict[str, Any]], count: int) -> list[int]:
+    """The usable places of a ranking, once each. Raises ValueError when there is none."""
+    places = [one["index"] for one in ranked]
+    usable = [place for place in dict.fromkeys(places) if isinstance(place, int) and 0 <= place < count]
+    if not usable:
+        raise ValueError("no place of the ranking is among the documents")
+    return usable
 
 
 @contextmanager

@@ -30,19 +30,26 @@ _LETTING_GO = 0.3
 """Seconds that a stream which is given up may take to say so; the Host closes it in any case at the end of the run."""
 
 
-class Spoken:
-    """What the model itself sent by `event_reply`; stands between the tools of a run and the Host."""
+CallTool = Callable[[str, dict[str, Json]], Awaitable[Json]]
+"""Asks the Host to run a tool by the Host's name; raises HostCallFailed."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+
+class Spoken:
+    """What the model itself sent by `event_reply`; listens between the tools of a run and the Host."""
+
+    def __init__(self) -> None:
         self.texts: list[str] = []
 
-    async def call_tool(self, name: str, arguments: dict[str, Json]) -> Json:
-        """As the Host's own. Raises HostCallFailed."""
-        result = await self._host.call_tool(name, arguments)
-        if name == EVENT_REPLY and not refused(result):
-            self.texts.append(str(arguments.get("text", "")))
-        return result
+    def heard(self, call_tool: CallTool) -> CallTool:
+        """The same tools; what they send is noted once the Host has confirmed it."""
+
+        async def call(name: str, arguments: dict[str, Json]) -> Json:
+            result = await call_tool(name, arguments)
+            if name == EVENT_REPLY and not refused(result):
+                self.texts.append(str(arguments.get("text", "")))
+            return result
+
+        return call
 
 
 class _Sent(StrEnum):

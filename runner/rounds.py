@@ -72,6 +72,12 @@ class Rounds:
         refused: Sequence[Ready | Refused] = [Refused(each.call, ErrorCode.LIMIT, why, each.entry) for each in prepared]
         return self._round(reply, await Batch(self._executor, refused).run(), terminated=False)
 
+    def withdraw_sandbox(self) -> frozenset[str]:
+        """Take the sandbox tools out of the catalogue; their names as the model knows them (H1)."""
+        gone = frozenset(entry.name for entry in self.catalogue if entry.is_sandbox)
+        self.catalogue = self.catalogue.only(lambda entry: not entry.is_sandbox)
+        return gone
+
     def _wanted(self, reply: Reply) -> list[WantedCall]:
         self.calls += len(reply.calls)
         return [

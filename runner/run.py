@@ -15,6 +15,7 @@ from config.choices import ToolMode
 from config.notices import Notice, say
 from config.settings import Settings
 from runner.assembly import Assembled, assemble
+from runner.box import Sandbox
 from runner.context import checkpoint as checkpoints
 from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint
@@ -39,6 +40,7 @@ from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
+from runner.sandbox.exports import Unsent
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
@@ -55,6 +57,10 @@ _CLOSING_LIMIT = 0.5
 
 _SAVE_LIMIT = 1.5
 """Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
+
+
+_COLLECT_LIMIT = 60.0
+"""Seconds that fetching files out of the sandbox may keep the finished answer waiting."""
 
 
 class Worker:
@@ -111,6 +117,9 @@ class _Run:
         self._bench: Bench | None = None
         self._started: _Started | None = None
         self._deadline = _deadline_of(ctx, settings)
+        self._sandbox = Sandbox(
+            ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")), attaches=self.delivery.sends_files
+        )
 
     async def drive(self) -> None:
         """Run, and whatever happens post exactly one terminal event."""
@@ -122,15 +131,13 @@ class _Run:
             last = (*self._missed(), *last)
         except asyncio.CancelledError as outcome:
             if _is_cancelled():
+                await _closed(work)
                 raise
             last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = await self._stopped(_root_of(outcome))
-        finally:
-            work.cancel()
         self._outbox.finish(*await self._told(last))
-        with suppress(asyncio.CancelledError, Exception):
-            await work
+        await _closed(work)
 
     async def _told(self, last: tuple[Event, ...]) -> tuple[Event, ...]:
         """The last events, once the person knows what they say where no Host tells them (J2)."""
@@ -161,7 +168,15 @@ class _Run:
             notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._settings.tools.max_rounds))
         if self._started and self._started.view.images_left_out:
             notes.append(self._say(Notice.IMAGES_LEFT_OUT_NOTE))
-        return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=self._record())
+        notes += self._notes_on_files()
+        files, record = tuple(self._sandbox.collected.file_ids), self._record()
+        return answered(self._visible, self._say, self._usage(), notes=tuple(notes), record=record, file_ids=files)
+
+    def _notes_on_files(self) -> list[str]:
+        """What the person has to know about files that are not sent (H3)."""
+        left = self._sandbox.collected
+        notes = ((Notice.FILES_TOO_LARGE_NOTE, Unsent.LIMIT), (Notice.FILES_FAILED_NOTE, Unsent.FAILED))
+        return [self._say(notice, files=names) for notice, why in notes if (names := left.names(why))]
 
     def _silent(self, ending: Ending) -> bool:
         """Whether the run ends without a word: nothing was said, and nothing had to be."""
@@ -179,7 +194,11 @@ class _Run:
         if started is not None and started.steering.unanswered:
             count = started.steering.unanswered
             self._outbox.post(Log(f"{count} follow-up message(s) were taken and not answered", "warning"))
-        return stopped(outcome, self._visible, self._say, self._usage(), self._record())
+        files = tuple(self._sandbox.collected.file_ids)
+        return stopped(outcome, self._visible, self._say, self._usage(), self._record(), files)
+
+    def _warn(self, text: str) -> None:
+        self._outbox.post(Log(text, "warning"))
 
     def _say(self, notice: Notice, **values: object) -> str:
         """A sentence of the runner in the language of the newest thing said."""
@@ -203,7 +222,7 @@ class _Run:
     async def _work(self) -> Ending:
         models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)
         bench = self._bench = Bench(self._host, Lineup(models), remove_think=self._settings.remove_think)
-        start = await assemble(self._ctx, self._host, self._settings, self.delivery.answering)
+        start = await assemble(self._ctx, self._host, self._settings, self._sandbox, self.delivery.answering)
         for note in start.notes:
             self._outbox.post(Log(note, "warning"))
         context = await self._context(start, bench)
@@ -211,12 +230,21 @@ class _Run:
         view.ask(start.question)
         started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context, view)
         turns = Turns(
-            bench, view, self._visible, self._outbox.show, self._progress, self._say, self.delivery.may_be_silent
+            bench,
+            view,
+            self._visible,
+            self._outbox.show,
+            self._progress,
+            self._say,
+            self._warn,
+            self.delivery.may_be_silent,
         )
+        rounds = self._rounds(start)
+        self._sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
         return await Loop(
             view,
             turns,
-            self._rounds(start),
+            rounds,
             started.steering,
             self._deadline,
             self._settle,
@@ -242,7 +270,7 @@ class _Run:
     def _rounds(self, start: Assembled) -> Rounds:
         settings = self._settings
         executor = Executor(
-            self.delivery.call_tool,
+            self.delivery.listening(self._sandbox.call_tool),
             Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
             self._worker.tool_slots,
             self._outbox.post,
@@ -260,6 +288,8 @@ class _Run:
     async def _settle(self, ending: Ending) -> None:
         """What has to be done before the last look for follow-ups; a failure costs memory, never the answer (Q4)."""
         self._outbox.flush()
+        if not ending.silent or self._visible.shown:
+            await self._sandbox.collect(self._collect_until())
         if self._started is None:
             return
         memory = self._started.memory
@@ -271,6 +301,10 @@ class _Run:
         except HostCallFailed as failure:
             self._outbox.post(Log(f"the record of tools could not be kept: {failure}", "warning"))
         await self._save_checkpoint()
+
+    def _collect_until(self) -> float:
+        end, limit = self._deadline.end, _clock() + _COLLECT_LIMIT
+        return limit if end is None else min(limit, end - _SAVE_LIMIT)
 
     async def _save_what_was_learned(self) -> None:
         """After a failure too: the size a model refused is its window from now on (C7). Never costs the ending."""
@@ -334,6 +368,14 @@ def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
     if ctx.runtime.deadline_at is not None:
         host_left = ctx.runtime.deadline_at - time.time()
     return deadline_for(_clock(), settings.timeout, host_left)
+
+
+async def _closed(work: asyncio.Task[Ending]) -> None:
+    """End a piece of work, whatever it is waiting for, and wait until it has ended."""
+    work.cancel()
+    await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # looked at, or asyncio would report it as forgotten
 
 
 def _is_cancelled() -> bool:

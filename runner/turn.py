@@ -19,6 +19,10 @@ _MAY_MEAN_REFUSED = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
 """A provider that cannot take pictures, or `tool_choice`, says so in words that never arrive (host-contract §2.3)."""
 
 
+_WARNING_LIMIT = 500
+"""Characters of a model's failure that go into one log line."""
+
+
 class BrokenOff(ModelFailed):
     """A model failed after the person had read the beginning of its reply: nobody may start over (C1)."""
 
@@ -37,6 +41,7 @@ class Turns:
         show: Callable[[str], None],
         progress: Progress,
         say: Callable[..., str],
+        warn: Callable[[str], None],
         may_be_silent: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bench = bench
@@ -46,6 +51,7 @@ class Turns:
         self._progress = progress
         self._say = say
         self._may_be_silent = may_be_silent
+        self._warn = warn
         self.count = 0
 
     async def take(self, *, conclude: bool = False) -> Reply:
@@ -95,6 +101,7 @@ class Turns:
 
     def _may_ask_again(self, failure: ModelFailed, *, conclude: bool) -> bool:
         """Whether the same model is asked once more, with less: a smaller request, no pictures, no tools."""
+        self._warn(str(failure)[:_WARNING_LIMIT])
         if not isinstance(failure, CountFailed) and self._view.tighten(failure):
             return True
         if failure.cause not in _MAY_MEAN_REFUSED:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from runner.context.budget import Budget
 from runner.context.compaction import Context, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request
-from runner.conversation.units import Image, Part, Text, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
 from runner.errors import ModelFailed
 
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
@@ -30,6 +30,7 @@ class RunView:
         self._tokens = 0
         self._before_doubt: View | None = None
         self._without_images = False
+        self._calls_in_words = False
 
     @property
     def images_left_out(self) -> bool:
@@ -40,6 +41,10 @@ class RunView:
         """Append a unit. Neighbouring user turns become one, so that roles alternate (B5)."""
         if self._without_images:
             unit = _blind(unit)
+        if self._calls_in_words and isinstance(unit, AssistantTurn) and unit.calls:
+            for words in _in_words(unit):
+                self.add(words)
+            return
         units = self._view.units
         last = units[-1] if units else None
         if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
@@ -85,6 +90,23 @@ class RunView:
         if self._before_doubt is not None:
             self._view, self._before_doubt, self._without_images = self._before_doubt, None, False
 
+    def withdraw(self, names: Collection[str]) -> None:
+        """Offer some tools no longer (a lost sandbox, H1).
+
+        Where none is left, earlier calls become words: some providers refuse a history with calls and no tools.
+        """
+        tools = tuple(tool for tool in self._view.tools if tool.name not in names)
+        units, question = self._view.units, self._view.question
+        self._view = replace(self._view, tools=tools)
+        if tools or self._calls_in_words:
+            return
+        self._calls_in_words = True
+        self._view = replace(self._view, units=())
+        for place, unit in enumerate(units):
+            self.add(unit)
+            if place == question:
+                self._view = replace(self._view, question=len(self._view.units) - 1)
+
     async def request(self, model_id: str, *, visible: bool, conclude: bool = False) -> Request:
         """The next request for a model, within its budget by the Host's count.
 
@@ -117,6 +139,16 @@ class RunView:
 
     def _budget(self, model_id: str) -> Budget:
         return self._tightened.get(model_id) or self._budget_of(model_id)
+
+
+def _in_words(turn: AssistantTurn) -> tuple[Unit, ...]:
+    """A reply with calls as a reply without, and what its tools said as words of the user's side."""
+    told = (
+        Text(f"[{call.name} was called with {call.arguments} and returned:]\n{result.text}")
+        for call, result in zip(turn.calls, turn.results, strict=True)
+    )
+    said = (AssistantTurn(turn.text, author=turn.author, span=turn.span),) if turn.text.strip() else ()
+    return (*said, UserTurn(tuple(told), turn.span))
 
 
 def _blind(unit: Unit) -> Unit:

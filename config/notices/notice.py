@@ -31,6 +31,8 @@ class Notice(StrEnum):
     SUMMARISING = auto()
     TOOL_RUNNING = auto()
     IMAGES_LEFT_OUT_NOTE = auto()
+    FILES_TOO_LARGE_NOTE = auto()
+    FILES_FAILED_NOTE = auto()
     OPEN_JOBS_NOTE = auto()
     TOO_LONG = auto()
     TOOK_TOO_LONG = auto()

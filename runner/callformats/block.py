@@ -47,7 +47,14 @@ class Undecided(Enum):
     UNFINISHED = "more text may decide"
 
 
-Outcome = Block | Undecided
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """Declined, after reading up to `read_to`: what that costs is counted, so that it stays bounded."""
+
+    read_to: int
+
+
+Outcome = Block | Undecided | GaveUp
 DECLINED = Undecided.DECLINED
 UNFINISHED = Undecided.UNFINISHED
 

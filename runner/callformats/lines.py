@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, Names, Outcome, skip_space
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, GaveUp, Names, Outcome, skip_space
 from runner.callformats.registry import all_formats, format_named
 from runner.callformats.tokens import tokens
 
@@ -54,6 +54,7 @@ def read_line(text: str, at: int, complete: bool, names: Names, preferred: str |
 
 
 def _first(text: str, at: int, complete: bool, names: Names, preferred: str | None) -> Line | Outcome:
+    cost = at
     for one in plain_formats(preferred):
         assert one.plain is not None
         outcome = one.plain(text, at, complete, names)
@@ -61,7 +62,10 @@ def _first(text: str, at: int, complete: bool, names: Names, preferred: str | No
             return Line(one.id, outcome, outcome.end)
         if outcome is UNFINISHED:
             return UNFINISHED
-    return _body(text, at, complete, names)
+        if isinstance(outcome, GaveUp):
+            cost = max(cost, outcome.read_to)
+    body = _body(text, at, complete, names)
+    return GaveUp(cost) if body is DECLINED and cost > at else body
 
 
 @cache

@@ -29,7 +29,7 @@ class Offers:
 
     def __init__(self, tools: Sequence[ToolSpec | Mapping[str, object]] | None) -> None:
         self.any = tools is None
-        self._schemas = {name: schema for name, schema in map(_name_and_schema, tools or ())}
+        self._schemas = dict(map(_name_and_schema, tools or ()))
         self._plain: dict[str, list[str]] = {}
         for name in self._schemas:
             self._plain.setdefault(_plain(name), []).append(name)

@@ -80,7 +80,7 @@ def accepts(schema: Json, value: Json, root: Schema, depth: int = 0) -> bool:
     known = _resolved(schema, root)
     if known is None or depth > _DEPTH:
         return True
-    allowed = types_of(known, root)
+    allowed = types_of(dict(known), root)
     if allowed and not any(_is(value, name) for name in allowed):
         return False
     if "const" in known and known["const"] != value:
@@ -108,9 +108,7 @@ def _accepts_members(schema: Schema, value: dict[str, Json], root: Schema, depth
     properties = properties_of(schema)
     if schema.get("additionalProperties") is False and any(name not in properties for name in value):
         return False
-    return all(
-        accepts(properties[name], item, root, depth + 1) for name, item in value.items() if name in properties
-    )
+    return all(accepts(properties[name], item, root, depth + 1) for name, item in value.items() if name in properties)
 
 
 def properties_of(schema: Schema) -> dict[str, Json]:

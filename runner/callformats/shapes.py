@@ -67,7 +67,9 @@ def _named(value: dict[str, Json], name_key: str) -> Candidate:
     own_id = next((found for key in ID_KEYS if isinstance(found := value.get(key), str)), None)
     written = next((key for key in ARGUMENT_KEYS if key in value), None)
     flat = {
-        key: item for key, item in value.items() if key != name_key and key not in _META_KEYS and key not in ARGUMENT_KEYS
+        key: item
+        for key, item in value.items()
+        if key != name_key and key not in _META_KEYS and key not in ARGUMENT_KEYS
     }
     arguments = value[written] if written is not None else None
     if isinstance(arguments, list) and len(arguments) == 1 and isinstance(arguments[0], dict):
@@ -82,7 +84,13 @@ def merge_halves(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     merged: list[Candidate] = []
     for one in found:
         last = merged[-1] if merged else None
-        if not one.name and last is not None and last.name and last.arguments is None and isinstance(one.arguments, dict):
+        if (
+            not one.name
+            and last is not None
+            and last.name
+            and last.arguments is None
+            and isinstance(one.arguments, dict)
+        ):
             merged[-1] = replace(last, arguments=one.arguments, mended=True, raw=last.raw + one.raw)
         else:
             merged.append(one)

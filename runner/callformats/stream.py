@@ -7,16 +7,17 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate
+from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
+from runner.callformats.leads import LEAD_OF, Beginning, Fence, Lead, fence, lead
 from runner.callformats.lines import Line, NotLast, read_line
 from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import by_name
-from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, RESULT_TOKENS, THOUGHTS, Marks
+from runner.callformats.thinking import QUOTES, OpenThought, without_labels
+from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
 from runner.callformats.tokens import closer_pattern, closers_of, tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
@@ -27,14 +28,10 @@ Tools = Sequence[ToolSpec | Mapping[str, object]] | None
 _ALWAYS_TRIED = 48  # characters: a held block this short is tried at every chunk
 _GROWTH = 1.25
 _EAGER_CLOSERS = 8
-_PATIENCE = 8  # markerless blocks that ran to the end of the reply and came to nothing
+_PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
+_LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
+_ADDRESSES_ALL = "functionary-v32"
 _ORPHAN_CHARACTERS = 400  # how far the closer of unreadable markup is looked for
-_QUOTES = "`'\""
-_ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
-_ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
-_FENCE_LINE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
-_LEADS = {marks.closes: marks.opens for marks in THOUGHTS if marks.leads}
-_SELF = Marks("to=self<|message|>", "<|eom|>")
 
 
 @dataclass(slots=True)
@@ -67,10 +64,10 @@ class StreamReader:
     """Reads one reply chunk by chunk.
 
     `tools` None takes any name for a tool (foreign logs). `format` names the format the model was asked for: it is
-    tried first. `thinking` True: the prompt has opened a thought already; False: the model does not think, so a lone
-    closer is text; None: not known, and text before a lone closer turns out to be a thought (see `retracted`).
-    `untrusted`: texts of this run that were only to be read. `keep_thoughts` leaves thoughts in the text as written.
-    Raises ValueError for an unknown `format`.
+    tried first, and an unknown name changes nothing. `thinking` True: the prompt has opened a thought already; False:
+    the model does not think, so a lone closer is text; None: not known, and text before a lone closer turns out to be
+    a thought (see `retracted`). `untrusted`: texts of this run that were only to be read. `keep_thoughts` leaves
+    thoughts in the text as written.
     """
 
     def __init__(
@@ -88,16 +85,15 @@ class StreamReader:
         self._format = _known(format)
         self._thinking = thinking
         self._keep = keep_thoughts
+        self._inner = False
         self._tokens = tokens()
         self._text = ""
         self._at = 0
         self._before = "\n"
         self._visible = Visible()
         self._thought: list[str] = []
-        self._open_thought: list[str] | None = None
-        self._thought_ends: re.Pattern[str] | None = None
+        self._open_thought: OpenThought | None = None
         self._had_thought = False
-        self._result: Marks | None = None
         self._done = False
         self._found: list[_Found] = []
         self._run_start = 0
@@ -126,7 +122,7 @@ class StreamReader:
     @property
     def thought(self) -> str:
         """All thought so far."""
-        return "".join([*self._thought, *(self._open_thought or ())])
+        return "".join(self._thought) + (self._open_thought.written if self._open_thought else "")
 
     def feed(self, chunk: str) -> str:
         """Takes the next characters of the reply; gives what became visible with them."""
@@ -177,9 +173,7 @@ class StreamReader:
     def _step(self, complete: bool) -> bool:
         """One decision. False: nothing more can be decided yet."""
         if self._open_thought is not None:
-            return self._in_thought(complete)
-        if self._result is not None:
-            return self._in_result(complete)
+            return self._in_thought(self._open_thought, complete)
         return self._in_text(complete)
 
     def _move(self, to: int) -> None:
@@ -228,7 +222,7 @@ class StreamReader:
         end = self._at + len(token)
         if not complete and self._tokens.may_grow(self._text, self._at):
             return self._wait()
-        if self._before in _QUOTES:
+        if self._before in QUOTES:
             if end >= len(self._text) and not complete:
                 return self._wait()
             if self._text[end : end + 1] == self._before:
@@ -244,9 +238,10 @@ class StreamReader:
 
     def _at_other(self, token: str, end: int, complete: bool) -> bool:
         if token in self._tokens.results:
+            # Nothing behind a result the model made up counts: it speaks of something that did not happen.
             self._fault(Fault.MADE_UP_RESULT)
-            self._result = self._tokens.results[token]
             self._hide(end)
+            self._done = True
         elif token in RESULT_TOKENS:
             self._fault(Fault.MADE_UP_RESULT)
             self._hide(end)
@@ -264,6 +259,8 @@ class StreamReader:
                 self._show(end)
             else:
                 self._hide(end)
+        elif self._fence is not None and token not in NOISE:
+            self._show(end)
         else:
             self._fresh = self._fresh or token.startswith("<|start|>") or token == "<|eom|>"
             self._hide(end)
@@ -280,13 +277,21 @@ class StreamReader:
         if self._format is not None:
             formats = tuple(sorted(formats, key=lambda one: one.id != self._format))
         for one in formats:
-            self.steps += len(self._text) - self._at
             outcome = one.read(self._text, self._at, complete)
+            self._count(outcome, self._at)
             if outcome is UNFINISHED:
                 return self._wait()
             if isinstance(outcome, Block):
                 return self._take(outcome, one.id, token)
         return self._orphan(token, complete)
+
+    def _count(self, outcome: Outcome | Line | NotLast, start: int) -> None:
+        if isinstance(outcome, Block | Line | NotLast):
+            self.steps += outcome.end - start
+        elif isinstance(outcome, GaveUp):
+            self.steps += outcome.read_to - start
+        else:
+            self.steps += len(self._text) - start if outcome is UNFINISHED else _LOOK_AHEAD
 
     def _take(self, block: Block, format_id: str, token: str) -> bool:
         unknown = not any(self._offers.knows(one.name) for one in block.candidates)
@@ -321,6 +326,7 @@ class StreamReader:
             return True
         limit = end + _ORPHAN_CHARACTERS
         close = closers.search(self._text, end, limit)
+        self.steps += min(limit, len(self._text)) - end
         if close is None and not complete and len(self._text) < limit:
             return self._wait()
         if close is None:
@@ -355,21 +361,24 @@ class StreamReader:
         return None
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
-        self.steps += len(self._text) - start
         names = _Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
         outcome = read_line(self._text, start, complete, names, self._format)
+        self._count(outcome, start)
         if outcome is UNFINISHED:
             return self._wait()
         if isinstance(outcome, NotLast):
+            self._patience -= outcome.end - start
             self._show(outcome.end)
             self._line_tried = True
             return True
+        if isinstance(outcome, GaveUp):
+            self._patience -= outcome.read_to - start
         if not isinstance(outcome, Line):
             return None
         rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
         text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
-        if any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings):
-            self._patience -= 1
+        no_call = any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings)
+        if no_call or not all(map(self._judge.plausible, outcome.block.candidates)):
             self._show(outcome.block.end)
             self._line_tried = True
             return True
@@ -382,64 +391,43 @@ class StreamReader:
         return True
 
     def _lead(self, start: int, complete: bool) -> bool | None:
-        """What only stands where a reply begins: a sentence that opens a thought, an addressee."""
-        for marks in THOUGHTS:
-            if not marks.leads:
-                continue
-            if self._text.startswith(marks.opens, start):
-                self._hide(start + len(marks.opens))
-                self._begin_thought(marks)
-                return True
-            if not complete and marks.opens.startswith(self._text[start:]):
-                return self._wait()
-        addressee = _ADDRESSEE.match(self._text, self._at)
-        if addressee is not None:
-            self._hide(addressee.end())
-            if addressee[1] == "self":
-                self._begin_thought(_SELF)
-            return True
-        if not complete and _ADDRESSEE_PART.fullmatch(self._text, self._at) is not None:
+        """What only stands where a reply begins."""
+        to_all = self._format == _ADDRESSES_ALL and not self._visible.begun
+        found = lead(self._text, self._at, start, complete, to_all=to_all)
+        if found is Beginning.UNSURE:
             return self._wait()
-        if self._format == "functionary-v32" and not self._visible.begun:
-            return self._functionary_head(start, complete)
-        return None
-
-    def _functionary_head(self, start: int, complete: bool) -> bool | None:
-        """Functionary 3.2 names whom it addresses: `all` is the user."""
-        for head in (">>>all\n", "all\n"):
-            if self._text.startswith(head, start):
-                self._hide(start + len(head))
-                self._fresh = False
-                return True
-            if not complete and head.startswith(self._text[start:]):
-                return self._wait()
-        return None
+        if not isinstance(found, Lead):
+            return None
+        self._hide(found.end)
+        if found.thought is not None:
+            self._begin_thought(found.thought)
+        elif to_all:
+            self._fresh = False
+        return True
 
     def _fence_line(self, complete: bool) -> bool | None:
         """A code fence: nothing inside it is a call without markers."""
-        match = _FENCE_LINE.match(self._text, self._at)
-        if match is None or (match.end() >= len(self._text) and not match[0].endswith("\n") and not complete):
-            growing = self._text[self._at :].lstrip(" \t")[:3]
-            unsure = match is not None or (growing and growing == growing[0] * len(growing) and growing[0] in "`~")
-            rest_is_line = "\n" not in self._text[self._at :]
-            return self._wait() if unsure and rest_is_line and not complete and len(growing) < 200 else None
         token = self._tokens.pattern.match(self._text, self._at)
         if token is not None and token[0] in self._tokens.openers:
             return None
-        self._line_tried = True
+        found = fence(self._text, self._at, complete)
+        if found is Beginning.UNSURE:
+            return self._wait()
+        if not isinstance(found, Fence):
+            return None
+        end = self._at + len(found.line)
         if self._fence is None:
-            self._fence = match[1]
-            self._visible.open_fence(match[0])
-            self._move(match.end())
-            self._line_tried = False
+            self._fence = found.ticks
+            self._visible.open_fence(found.line)
+            self._move(end)
             return True
-        if match[1].startswith(self._fence):
-            self._fence = None
-            if self._visible.close_fence():
-                self._move(match.end())
-                self._line_tried = False
-                return True
-        return None
+        if not found.ticks.startswith(self._fence):
+            return None
+        self._fence = None
+        if not self._visible.close_fence():
+            return None
+        self._move(end)
+        return True
 
     # --- thoughts --------------------------------------------------------------------------------------------------
 
@@ -455,9 +443,7 @@ class StreamReader:
 
     def _begin_thought(self, marks: Marks | None) -> None:
         self._had_thought = True
-        self._open_thought = []
-        closers = [marks.closes] if marks is not None else sorted(self._tokens.thought_closers)
-        self._thought_ends = re.compile("|".join(map(re.escape, closers)))
+        self._open_thought = OpenThought(marks)
 
     def _close_alone(self, end: int) -> bool:
         """A closer without an opener: the text before it was a thought, if nothing is known against that."""
@@ -465,81 +451,58 @@ class StreamReader:
             self._show(end)
             return True
         self._had_thought = True
-        if self._text[self._at : end] in _LEADS:
+        opening = LEAD_OF.get(self._text[self._at : end])
+        if opening is not None:
             # The template put the sentence that opens the thought into the prompt.
-            self._thought.append(_LEADS[self._text[self._at : end]] + "\n")
+            self._thought.append(opening + "\n")
         self._thought.append(self._visible.withdraw())
         self.retracted = self.retracted or self._visible.withdrawn
         self._hide(end)
         return True
 
-    def _in_thought(self, complete: bool) -> bool:
-        assert self._open_thought is not None and self._thought_ends is not None
-        start = self._at
-        while True:
-            close = self._thought_ends.search(self._text, start)
-            self.steps += (close.end() if close else len(self._text)) - start
-            if close is None:
-                held = 0 if complete else min(len(self._text) - self._at, self._tokens.longest)
-                self._think(len(self._text) - held)
-                return False
-            quote = self._text[close.start() - 1 : close.start()] if close.start() else self._before
-            if quote and quote in _QUOTES:
-                if close.end() >= len(self._text) and not complete:
-                    self._think(max(self._at, close.start() - 1))
-                    return self._wait()
-                if self._text[close.end() : close.end() + 1] == quote:
-                    start = close.end()
-                    continue
-            self._think(close.start())
-            self._finish_thought(close)
-            return True
-
-    def _think(self, to: int) -> None:
-        assert self._open_thought is not None
-        self._open_thought.append(self._text[self._at : to])
-        self._move(to)
-
-    def _finish_thought(self, close: re.Match[str]) -> None:
-        assert self._open_thought is not None
-        written = "".join(self._open_thought)
+    def _in_thought(self, thought: OpenThought, complete: bool) -> bool:
+        ending = thought.ending(self._text, self._at, self._before, complete)
+        self.steps += (ending.end or len(self._text)) - self._at
+        thought.add(self._text[self._at : ending.thought_end])
+        self._move(ending.thought_end)
+        if ending.end is None:
+            return self._wait() if self._at < len(self._text) else False
         self._open_thought = None
         if self._keep:
-            self._visible.show(written + close[0])
-            self._move(close.end())
+            self._visible.show(thought.written + self._text[self._at : ending.end])
+            self._move(ending.end)
             self._before, self._line_tried = "\n", False
         else:
-            self._thought.append(_without_labels(written))
-            self._hide(close.end())
+            self._thought.append(without_labels(thought.written))
+            self._hide(ending.end)
+        return True
 
     def _end_thought_at_end(self) -> None:
         """The reply ends inside a thought: a call that the thought stopped at may run if it fits (S1)."""
         if self._open_thought is None:
             return
-        written = "".join(self._open_thought)
+        written = self._open_thought.written
         self._open_thought = None
         if self._keep:
             self._visible.show(written)
             return
+        if self._inner:
+            self._thought.append(written)
+            return
         inner = StreamReader(self._tools, format=self._format, thinking=False)
-        inner.feed(written)
+        inner._inner = True
+        inner.feed(without_labels(written))
         inner.close()
         self.steps += inner.steps
         last = [one for one in inner._found[inner._run_start :] if one.marked]
         rulings = [self._judge.rule(one.candidate, one.format_id, marked=True, must_fit=True) for one in last]
         if last and all(isinstance(ruling, Call) for ruling in rulings):
-            self._thought.append(_without_labels(inner.text))
+            self._thought.append(without_labels(inner.text))
             self._found += last
         else:
-            self._thought.append(_without_labels(written))
+            self._thought.append(without_labels(written))
 
-    # --- made-up results, and the end ------------------------------------------------------------------------------
-
-    def _in_result(self, complete: bool) -> bool:
-        """Nothing behind a result the model made up counts: it speaks of something that did not happen."""
-        self._done = True
-        self._hide(len(self._text))
-        return True
+    # --- the end ------------------------------------------------------------------------------
 
     def _conclude(self) -> Reading:
         calls: list[Call] = []
@@ -554,25 +517,9 @@ class StreamReader:
 
 
 def _known(name: str | None) -> str | None:
-    if name is None or name in ("native", "auto"):
-        return None
-    known = by_name().get(name)
-    if known is None:
-        raise ValueError(f"no call format named {name!r}; known: {', '.join(sorted(by_name()))}")
-    return known.id
-
-
-def _without_labels(thought: str) -> str:
-    """A thought without openers that stand at its beginning once more, and without its label."""
-    while True:
-        stripped = thought.lstrip()
-        marks = next((marks for marks in THOUGHTS if not marks.leads and stripped.startswith(marks.opens)), None)
-        if marks is not None:
-            thought = stripped[len(marks.opens) :]
-        elif stripped.startswith("thought\n"):
-            thought = stripped[len("thought\n") :]
-        else:
-            return "" if stripped == "thought" else thought
+    """The id of the format named; None for `native`, `auto` and names of others: every format is read anyway (S1)."""
+    known = by_name().get(name) if name is not None else None
+    return known.id if known is not None else None
 
 
 def read(
@@ -585,11 +532,6 @@ def read(
     keep_thoughts: bool = False,
 ) -> Reading:
     """Reads a whole reply; parameters as of `StreamReader`."""
-    reader = StreamReader(
-        tools, format=format, thinking=thinking, untrusted=untrusted, keep_thoughts=keep_thoughts
-    )
+    reader = StreamReader(tools, format=format, thinking=thinking, untrusted=untrusted, keep_thoughts=keep_thoughts)
     reader.feed(text)
     return reader.close()
-
-
-__all__ = ["DECLINED", "StreamReader", "read"]

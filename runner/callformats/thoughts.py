@@ -38,7 +38,11 @@ THOUGHTS = (
     Marks("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]", leads=True),
 )
 
-CLOSERS_ALONE = tuple(marks.closes for marks in THOUGHTS if marks.closes not in ("<|end|>", "<|eom|>") and not marks.closes.startswith("Here"))
+CLOSERS_ALONE = tuple(
+    marks.closes
+    for marks in THOUGHTS
+    if marks.closes not in ("<|end|>", "<|eom|>") and not marks.closes.startswith("Here")
+)
 """Closers that end a thought whose opener stood in the prompt."""
 
 RESULTS = (

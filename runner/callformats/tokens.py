@@ -52,9 +52,9 @@ def tokens() -> Tokens:
     """The table over all registered formats."""
     thoughts = {marks.opens: marks for marks in THOUGHTS if not marks.leads}
     results = {marks.opens: marks for marks in RESULTS}
-    closers = {
-        closer for closer in all_closers() if closer[0] in "<[]" and len(closer) >= _SHORTEST_STRAY_CLOSER
-    } | {marks.closes for marks in RESULTS}
+    closers = {closer for closer in all_closers() if closer[0] in "<[]" and len(closer) >= _SHORTEST_STRAY_CLOSER} | {
+        marks.closes for marks in RESULTS
+    }
     noise = frozenset(closers) | frozenset(NOISE)
     literals = {*thoughts, *CLOSERS_ALONE, *results, *RESULT_TOKENS, *noise, *ANSWER_TAGS, *LAST_ONLY, *by_opener()}
     longest_first = sorted(literals, key=lambda literal: (-len(literal), literal))

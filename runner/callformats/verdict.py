@@ -15,7 +15,9 @@ from runner.events import Json
 
 Ruling = Call | Refusal
 
-_SCHEMA_WORDS = frozenset(("type", "properties", "required", "description", "additionalProperties", "items", "enum", "$schema"))
+_SCHEMA_WORDS = frozenset(
+    ("type", "properties", "required", "description", "additionalProperties", "items", "enum", "$schema")
+)
 _WRAPPERS = ("properties", "arguments", "parameters", "kwargs")
 _SHORTEST_QUOTE = 12
 
@@ -48,6 +50,14 @@ class Judge:
         if (repaired or must_fit) and not accepts(dict(found.schema), arguments, found.schema):
             return refuse(Fault.NOT_ACCEPTED)
         return Call(found.name, arguments, format_id, candidate.id, repaired)
+
+    def plausible(self, candidate: Candidate) -> bool:
+        """Whether an unmarked candidate may be a call at all: fields beside a name are arguments only if the tool
+        has parameters of these names; else the object is data with a name in it."""
+        found = self.offers.find(candidate.name)
+        if not candidate.flat or found is None or not isinstance(candidate.arguments, dict):
+            return True
+        return candidate.arguments.keys() <= properties_of(found.schema).keys()
 
     def _quoted(self, raw: str) -> bool:
         wanted = _squeezed(raw)

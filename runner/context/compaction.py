@@ -24,6 +24,7 @@ from runner.context.digest import condense, digest
 from runner.context.folding import Fold, closed, folded, gap_of, stretch
 from runner.context.meter import Meter
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
+from runner.context.reference import bounded
 from runner.context.summary import MARGIN, Draft, Material, Refusal, Summarise, draft, judge, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
@@ -127,12 +128,16 @@ def _planned(view: View, limits: Limits, prices: Prices, summary: str) -> _Plann
     fixed = Fixed(system, prices.tools(view.tools))
     limit = limits.summary_room(fixed)
     standing = condense(summary, limit, prices.text)
+    summarised = limit if view.before else prices.text(standing)
+    units, free = view.units, limits.input - fixed.all - summarised
+    if prices.units(units) > free:
+        units = bounded(units, view.question, free, prices)
     made = plan(
-        view.units,
+        units,
         fixed=fixed,
         limits=limits,
         prices=prices,
-        summary=limit if view.before else prices.text(standing),
+        summary=summarised,
         question=view.question,
         leaving=view.leaving,
     )

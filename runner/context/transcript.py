@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.context.clipping import clip, clip_tokens
 from runner.context.tokens import Prices
-from runner.conversation.units import Text, ToolCall, ToolResult, Unit, UserTurn
+from runner.conversation.units import Reference, Text, ToolCall, ToolResult, Unit, UserTurn
 
 RESULT: Final = 1_500
 """Characters of one tool result that a summariser sees."""
@@ -33,7 +33,8 @@ def without_data(text: str) -> str:
 def render(unit: Unit) -> str:
     """One unit as text, results and arguments bounded; other texts whole."""
     if isinstance(unit, UserTurn):
-        parts = [part.text if isinstance(part, Text) else "[picture or file]" for part in unit.parts]
+        shown = [part for part in unit.parts if not isinstance(part, Reference)]
+        parts = [part.text if isinstance(part, Text) else "[picture or file]" for part in shown]
         return harmless(without_data("User: " + "\n".join(parts)))
     said = [f"Assistant: {unit.text}"] if unit.text.strip() else []
     told = [_exchange(call, result) for call, result in zip(unit.calls, unit.results, strict=True)]

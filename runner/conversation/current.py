@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
-from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
+from langbot_plugin.api.entities.builtin.runner.input import AgentInput
 
+from runner.conversation.attachments import Place, attached, lines_of
 from runner.conversation.speakers import Speakers
-from runner.conversation.units import Image, Part, Text, UserTurn
+from runner.conversation.units import Image, Part, Reference, Text, UserTurn
 
 NOTHING_SAID = "[empty message]"
 """Stands for a message in which nothing can be read (a sticker, a failed upload)."""
 
-_NAME_LIMIT = 120
-"""Characters of a file name that reach the model."""
+NOWHERE: Mapping[str, Place] = MappingProxyType({})
+"""No file was put into a sandbox."""
 
-_FILE_TYPES = frozenset({"file_base64", "file_url"})
+_HOST_IMAGE = "[Image]"
+"""What the Host writes in place of a picture that the primary model cannot see (host-contract §5)."""
 
 
-def parts_of_input(value: AgentInput, actor_id: str | None, speakers: Speakers) -> tuple[Part, ...]:
+def parts_of_input(
+    value: AgentInput, actor_id: str | None, speakers: Speakers, places: Mapping[str, Place] = NOWHERE
+) -> tuple[Part, ...]:
     """The message as parts: its text with its sender, its files in words, its pictures. Never empty.
 
-    `input.text` counts rather than the text elements: pinned resources stand only there (pitfall 20).
+    `places` tells by reference which files stand in the sandbox. `input.text` counts rather than the text
+    elements: pinned resources stand only there (pitfall 20).
     """
-    files = _files_in_words(value)
+    files = lines_of(attached(value), places)
     pictures = tuple(image for element in value.contents for image in _images(element))
     words = "\n".join(filter(None, [value.to_text(), *files]))
     if not words.strip() and not pictures:
@@ -33,14 +39,29 @@ def parts_of_input(value: AgentInput, actor_id: str | None, speakers: Speakers) 
     return (Text(speakers.says(actor_id, words)), *pictures) if words.strip() or speakers.group else pictures
 
 
-def current_turn(value: AgentInput, actor: ActorContext | None, speakers: Speakers) -> UserTurn:
-    """One message as a user turn of its own."""
-    return UserTurn(parts_of_input(value, actor.actor_id if actor else None, speakers))
+def current_turn(
+    value: AgentInput,
+    actor: ActorContext | None,
+    speakers: Speakers,
+    *,
+    knowledge: Reference | None = None,
+    places: Mapping[str, Place] = NOWHERE,
+    aside: str = "",
+) -> UserTurn:
+    """One message as a user turn of its own.
+
+    Before its words stands what was found for it (E2), and what the runner has to tell `aside`. The words come last of
+    the texts: they are cut last.
+    """
+    before = [*([knowledge] if knowledge is not None else []), *([Text(aside)] if aside else [])]
+    return UserTurn((*before, *parts_of_input(value, actor.actor_id if actor else None, speakers, places)))
 
 
-def text_of(turn: UserTurn) -> str:
-    """The words of a turn, for retrieval and for the language of notices."""
-    return turn.text()
+def said_in(value: AgentInput) -> str:
+    """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
+    texts = [element.text for element in value.contents if element.type == "text" and element.text]
+    own = "\n".join(text for text in texts if text.strip() != _HOST_IMAGE)
+    return (own if texts else value.to_text()).strip()
 
 
 def _images(element: ContentElement) -> Sequence[Image]:
@@ -49,30 +70,3 @@ def _images(element: ContentElement) -> Sequence[Image]:
     if element.type == "image_url" and element.image_url and element.image_url.url:
         return [Image(url=element.image_url.url)]
     return []
-
-
-def _files_in_words(value: AgentInput) -> list[str]:
-    """Files that no provider takes as such, each named once: attachments carry more than content elements do."""
-    attached = [item for item in value.attachments if item.type != "image"]
-    named = {item.name for item in attached}
-    loose = [element for element in value.contents if element.type in _FILE_TYPES and element.file_name not in named]
-    return [*map(_attachment_words, attached), *(_file_words(element.file_name) for element in loose)]
-
-
-def _attachment_words(item: InputAttachment) -> str:
-    facts = [_short(item.name) or "unnamed", item.mime_type or "", _size_words(item.size), item.path or ""]
-    return f"[{item.type or 'file'}: {', '.join(filter(None, facts))}]"
-
-
-def _file_words(name: str | None) -> str:
-    return f"[file: {_short(name) or 'unnamed'}]"
-
-
-def _short(name: str | None) -> str:
-    return " ".join((name or "").replace("[", "(").replace("]", ")").split())[:_NAME_LIMIT]
-
-
-def _size_words(size: int | None) -> str:
-    if size is None:
-        return ""
-    return f"{size} bytes" if size < 1024 else f"{size / 1024:.0f} KiB"

@@ -8,11 +8,12 @@ is settled here, without I/O.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation.cut import sendable
 from runner.conversation.file_names import one_line
 from runner.conversation.record import Record
 from runner.conversation.record import read as read_record
@@ -38,7 +39,7 @@ class Row:
     cursor: str
     actor_id: str | None
     record: Record | None = None
-    key: str = ""
+    key: str = field(default="", compare=False)
 
 
 def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
@@ -60,6 +61,7 @@ def read_row(item: TranscriptItem) -> Row | None:
     text = _text_of(body.get("content")) or (item.content or "")
     if item.role == "assistant":
         text = without_thoughts(text)
+    text = sendable(text)
     if not text.strip():
         return None
     actor = item.metadata.get("actor_id")

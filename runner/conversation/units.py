@@ -35,6 +35,24 @@ class Other:
     element: ContentElement
 
 
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One retrieved text and where it is from, as a person would name it (E2)."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Text):
+    """What knowledge bases hold for this run's message: data for this run alone, nobody said it (E2).
+
+    `text` is `passages`, best first, as the model reads them. It is no part of a transcript, a record or a summary.
+    """
+
+    passages: tuple[Passage, ...] = ()
+
+
 Part = Text | Image | Other
 
 
@@ -54,8 +72,9 @@ class UserTurn:
     span: Span | None = None
 
     def text(self) -> str:
-        """Its text parts, joined by blank lines (characters)."""
-        return "\n\n".join(part.text for part in self.parts if isinstance(part, Text))
+        """What was said: its text parts but knowledge, joined by blank lines (characters)."""
+        said = (part for part in self.parts if isinstance(part, Text) and not isinstance(part, Reference))
+        return "\n\n".join(part.text for part in said)
 
 
 @dataclass(frozen=True, slots=True)

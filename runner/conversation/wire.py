@@ -79,6 +79,8 @@ def system_messages(system: System) -> list[Message]:
 def _messages_of(unit: Unit, own: bool) -> tuple[Message, ...]:
     if isinstance(unit, UserTurn):
         return (Message(role="user", content=_content(unit.parts)),)
+    if not unit.text.strip() and not unit.calls:
+        return ()  # no provider takes a reply of nothing
     fields = dict(unit.provider_fields) if own and unit.provider_fields else None
     reply = Message(
         role="assistant",

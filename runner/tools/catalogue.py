@@ -114,15 +114,28 @@ class Catalogue:
         return Catalogue(tuple(entry for entry in self.entries if keep(entry)), self.notes)
 
 
+def sandbox_tools_of(resources: Sequence[ToolResource]) -> frozenset[str]:
+    """The Host's names of the sandbox tools that may be called."""
+    return frozenset(tool.tool_name for tool in resources if _is_sandbox(tool) and _may_be_called(tool))
+
+
+def _may_be_called(tool: ToolResource) -> bool:
+    return not tool.operations or "call" in tool.operations
+
+
+def _is_sandbox(tool: ToolResource) -> bool:
+    return tool.tool_type == Kind.BUILTIN and tool.tool_name in SANDBOX_TOOLS
+
+
 def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: list[str]) -> Iterator[ToolResource]:
     seen: list[ToolResource] = []
     for tool in resources:
-        if tool.operations and "call" not in tool.operations:
+        if not _may_be_called(tool):
             continue
         if not tool.tool_name:
             notes.append("a tool without a name was left out")
             continue
-        if hide_sandbox and tool.tool_type == Kind.BUILTIN and tool.tool_name in SANDBOX_TOOLS:
+        if hide_sandbox and _is_sandbox(tool):
             continue
         twins = [other for other in seen if other.tool_name == tool.tool_name]
         if tool in twins:

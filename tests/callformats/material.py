@@ -141,9 +141,9 @@ def differences(case: Case, reading: Reading) -> list[str]:
     expect, found = case.expect, []
     if expect.get("content") is not None and reading.text.strip() != expect["content"].strip():
         found.append(f"text {reading.text!r} != {expect['content']!r}")
-    if expect.get("reasoning") is not None and case.reasoning_known:
-        if reading.thought.strip() != expect["reasoning"].strip():
-            found.append(f"thought {reading.thought!r} != {expect['reasoning']!r}")
+    thought = expect.get("reasoning") if case.reasoning_known else None
+    if thought is not None and reading.thought.strip() != thought.strip():
+        found.append(f"thought {reading.thought!r} != {thought!r}")
     if expect.get("calls") is not None:
         found += _call_differences(case, reading)
     return found
@@ -154,7 +154,7 @@ def _call_differences(case: Case, reading: Reading) -> list[str]:
     found = []
     for wanted in case.expect["calls"]:
         arguments = wanted["arguments"]
-        if isinstance(arguments, dict) and "__raw__" in arguments or (case.kind == "partial" and arguments == {}):
+        if (isinstance(arguments, dict) and "__raw__" in arguments) or (case.kind == "partial" and arguments == {}):
             # Arguments the source hands on unread: for us a call that is refused, by name where one was written.
             if not refused or (wanted["name"] and refused[0].name != wanted["name"]):
                 found.append(f"{wanted['name']} is not refused: {reading}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,14 @@ from hypothesis import strategies as st
 from runner.callformats import Reading, StreamReader, read
 from runner.callformats.tokens import tokens
 from runner.conversation.request import ToolSpec
+from runner.events import Json
 from tests.callformats.material import FOLDER, Case, cases
 
-CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
+CITY: dict[str, Json] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+}
 TOOLS = (
     ToolSpec("get_weather", "", CITY),
     ToolSpec("search", "", {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
@@ -30,7 +36,7 @@ PIECES = [
     "<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>",
     '<invoke name="ping">\n</invoke>',
     "ping<arg_key>a</arg_key><arg_value>1</arg_value>",
-    "call:search{query:<|\"|>x<|\"|>}",
+    'call:search{query:<|"|>x<|"|>}',
     "get_weather",
     "function<｜tool▁sep｜>ping\n```json\n{}\n```",
     "Action: ping\nAction Input: {}\n",
@@ -59,7 +65,7 @@ options = st.fixed_dictionaries({"thinking": st.sampled_from([None, True, False]
 
 def chunked(text: str, cuts: list[int]) -> list[str]:
     places = sorted({cut % (len(text) + 1) for cut in cuts} | {0, len(text)})
-    return [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(places)]
 
 
 def streamed(chunks: list[str], **how: object) -> tuple[Reading, str, StreamReader]:
@@ -74,16 +80,18 @@ def streamed(chunks: list[str], **how: object) -> tuple[Reading, str, StreamRead
     return reading, reading.text if reader.retracted and not retracted else shown, reader
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(replies, st.lists(st.integers(0, 10_000), max_size=12), options)
-def test_S1_any_way_of_cutting_a_reply_gives_the_same_reading(text: str, cuts: list[int], how: dict[str, object]) -> None:
+def test_S1_any_way_of_cutting_a_reply_gives_the_same_reading(
+    text: str, cuts: list[int], how: dict[str, object]
+) -> None:
     whole = read(text, TOOLS, **how)  # type: ignore[arg-type]
     reading, shown, _ = streamed(chunked(text, cuts), **how)
     assert reading == whole
     assert reading.text.startswith(shown)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(replies, options)
 def test_S1_a_reply_that_comes_in_single_characters_reads_the_same(text: str, how: dict[str, object]) -> None:
     reading, shown, _ = streamed(list(text), **how)
@@ -94,7 +102,7 @@ def test_S1_a_reply_that_comes_in_single_characters_reads_the_same(text: str, ho
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
 def test_S1_a_public_case_reads_the_same_in_any_chunks(case: Case) -> None:
     whole = case.read()
-    for size in (1, 2, 3, 7, 16):
+    for size in (1, 3, 16):
         assert case.read([case.raw[start : start + size] for start in range(0, len(case.raw), size)]) == whole
     given_chunks = json.loads(_line(case.id)).get("chunks")
     if given_chunks and "".join(given_chunks) == case.raw:

@@ -32,17 +32,20 @@ async def test_C1_a_primary_that_answers_with_a_server_error_is_replaced_by_the_
     assert [request.model for request in model.requests] == ["primary-503", "scripted"]
 
 
-async def test_C8_when_every_model_is_down_the_chat_says_so_once(bed: Bed, model: ScriptedModel) -> None:
-    pipeline = bed.pipeline(primary=bed.model("down-1", up=False), fallbacks=[bed.model("down-2", up=False)])
+async def test_C8_when_every_model_is_down_the_run_fails_once_and_tells_its_owner_why(
+    bed: Bed, model: ScriptedModel
+) -> None:
+    down = [bed.model("down-1", up=False), bed.model("down-2", up=False)]
+    pipeline = bed.pipeline(primary=down[0], fallbacks=down[1:])
     async with bed.chat(pipeline) as chat:
         turn = await chat.ask("Is anybody there?")
         runs = bed.records.runs(chat.conversation_id)
         kinds = bed.records.event_types(runs[0].run_id)
     assert len(turn.cards) == 1
-    assert "model" in turn.answer.lower()
     assert model.requests == []
-    assert [run.finish_reason for run in runs] == ["error"]
-    assert (kinds.count("message.completed"), kinds.count("run.completed"), kinds.count("run.failed")) == (1, 1, 0)
+    assert [run.status for run in runs] == ["failed"]
+    assert [name for name in down if name not in runs[0].reason] == []
+    assert (kinds.count("message.completed"), kinds.count("run.completed"), kinds.count("run.failed")) == (0, 0, 1)
 
 
 async def test_C3_the_reasoning_level_of_the_binding_reaches_the_model_call(bed: Bed, model: ScriptedModel) -> None:

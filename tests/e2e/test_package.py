@@ -1,4 +1,4 @@
-"""The package in the real LangBot: installed through its endpoint, offered with its form, stored as the page stores it."""
+"""The package in the real LangBot: installed through its endpoint, offered with its form, bound word for word."""
 
 from __future__ import annotations
 

@@ -202,7 +202,9 @@ async def test_G1_a_hundred_follow_ups_at_once_are_all_read() -> None:
     host.world.tools.append(steering_tool(host, *(f"number {n:03}" for n in range(100))))
     run = await host.say("go")
     text = run.requests[-1].last_user
-    assert [text.index(f"number {n:03}") for n in range(100)] == sorted(text.index(f"number {n:03}") for n in range(100))
+    assert [text.index(f"number {n:03}") for n in range(100)] == sorted(
+        text.index(f"number {n:03}") for n in range(100)
+    )
     assert lost_steering(run) == []
 
 

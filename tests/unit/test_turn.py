@@ -23,8 +23,8 @@ from runner.events import Usage
 from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
 from runner.progress import Progress
-from runner.turn import IMAGE_LEFT_OUT, BrokenOff, Turns
-from runner.view import RunView
+from runner.turn import BrokenOff, Turns
+from runner.view import IMAGE_LEFT_OUT, RunView
 from runner.visible import Visible
 from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, until, usage_frame
 
@@ -49,13 +49,16 @@ class World:
         ctx = context(models=[{"model_id": name} for name in models])
         self.visible = Visible()
         self.shown: list[str] = []
+        self.warnings: list[str] = []
         start = View(System((Text("be kind"),)), ())
         self.view = RunView(start, self._context(), lambda _: Budget.of(200_000, 16_000))
         self.view.ask(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
         lineup = Lineup(authorised(models, {}, ctx.resources.models))
         self.bench = Bench(host_over(self.handler, ctx), lineup, remove_think=False)
         progress = Progress(self.visible, self.shown.append, wanted=False)
-        self.turns = Turns(self.bench, self.view, self.visible, self.shown.append, progress, english)
+        self.turns = Turns(
+            self.bench, self.view, self.visible, self.shown.append, progress, english, self.warnings.append
+        )
 
     def _context(self) -> Context:
         async def count(model_id: str, request: Request) -> int:
@@ -128,13 +131,19 @@ async def test_C1_an_empty_reply_counts_as_a_failure_of_that_model() -> None:
 
 
 async def test_C1_when_every_model_failed_each_failure_is_named() -> None:
-    world = World([NO_KEY], [])
+    world = World([NO_KEY], [GONE])
     with pytest.raises(AllModelsFailed) as told:
         await world.turns.take()
     assert [(failure.model_id, failure.cause) for failure in told.value.failures] == [
         ("a", ModelTrouble.AUTH),
-        ("b", ModelTrouble.EMPTY),
+        ("b", ModelTrouble.NETWORK),
     ]
+
+
+async def test_C6_an_empty_reply_of_the_last_model_is_an_answer_and_no_failure() -> None:
+    world = World([NO_KEY], [])
+    assert (await world.turns.take()).empty
+    assert [line for line in world.warnings if "auth" in line]
 
 
 async def test_C5_usage_of_failed_and_of_good_calls_adds_up() -> None:
@@ -164,7 +173,7 @@ async def test_C5_usage_reported_before_a_stop_is_kept() -> None:
 async def test_B4_a_model_that_refuses_pictures_is_asked_again_without_and_told_so() -> None:
     world = World([REFUSED], [text_frame("ok")], image=True)
     assert (await world.turns.take()).model_id == "a"
-    assert world.turns.images_left_out and world.models_asked() == ["a", "a"]
+    assert world.view.images_left_out and world.models_asked() == ["a", "a"]
     assert isinstance(world.messages(0)[-1]["content"], list)
     assert world.messages(1)[-1]["content"] == f"hi\n\n{IMAGE_LEFT_OUT}"
 
@@ -181,7 +190,7 @@ async def test_B4_pictures_are_left_out_once_then_the_fallback_is_asked() -> Non
 async def test_B4_a_failure_that_has_nothing_to_do_with_pictures_leaves_them_in(error: Exception) -> None:
     world = World([error], [text_frame("ok")], image=True)
     await world.turns.take()
-    assert not world.turns.images_left_out
+    assert not world.view.images_left_out
     assert isinstance(world.messages(1)[-1]["content"], list)
 
 

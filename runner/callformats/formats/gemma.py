@@ -68,9 +68,7 @@ def _closed(
     return Block(end, (Candidate(name, parsed.value, raw, mended=parsed.mended),))
 
 
-def _open(
-    text: str, head: re.Match[str], name: str, complete: bool, close: str, quotes: tuple[Quote, ...]
-) -> Outcome:
+def _open(text: str, head: re.Match[str], name: str, complete: bool, close: str, quotes: tuple[Quote, ...]) -> Outcome:
     """The value did not end by itself: it ends where the block does, or is cut."""
     end = text.find(close, head.end())
     if end < 0:

@@ -13,7 +13,6 @@ from runner.callformats.block import (
     Format,
     Outcome,
     could_begin,
-    literal_at,
     skip_space,
 )
 from runner.callformats.loose_json import State, parse
@@ -170,7 +169,13 @@ def _write_k3(name: str, arguments: Mapping[str, Json]) -> str:
 
 FORMATS = (
     Format(
-        "kimi-k2", _read_k2, _write_k2, (_SECTION, _CALL), (_SECTION_END, _CALL_END, _ARGUMENTS), (_SECTION_END,), aliases=("kimi",)
+        "kimi-k2",
+        _read_k2,
+        _write_k2,
+        (_SECTION, _CALL),
+        (_SECTION_END, _CALL_END, _ARGUMENTS),
+        (_SECTION_END,),
+        aliases=("kimi",),
     ),
     Format(
         "kimi-k3",

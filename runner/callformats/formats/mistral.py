@@ -92,9 +92,14 @@ def _write(name: str, arguments: Mapping[str, Json]) -> str:
 
 FORMATS = (
     Format(
-        "mistral-args", _read, _write, _OPENS, _CLOSES, ("</s>",), inner=("[ARGS]",), aliases=("mistral-v11", "devstral")
+        "mistral-args",
+        _read,
+        _write,
+        _OPENS,
+        _CLOSES,
+        ("</s>",),
+        inner=("[ARGS]",),
+        aliases=("mistral-v11", "devstral"),
     ),
-    Format(
-        "mistral", _read, lambda name, arguments: written(_LIST, name, arguments), _OPENS, _CLOSES, ("</s>",)
-    ),
+    Format("mistral", _read, lambda name, arguments: written(_LIST, name, arguments), _OPENS, _CLOSES, ("</s>",)),
 )

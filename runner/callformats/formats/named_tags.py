@@ -92,9 +92,7 @@ def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: 
             return Block(end, tuple(found))
 
 
-def _one_call(
-    text: str, head: re.Match[str], complete: bool, grammar: Grammar
-) -> tuple[Candidate, int] | None:
+def _one_call(text: str, head: re.Match[str], complete: bool, grammar: Grammar) -> tuple[Candidate, int] | None:
     """The call whose head this is and where it ends; None when more text is needed."""
     values: dict[str, Json] = {}
     broken = mended = False
@@ -185,34 +183,43 @@ def _value(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str
             return text[start + len("<![CDATA[") : end], close.end(), True
         return None if end < 0 or end + 40 > len(text) else (text[start + 9 : end], end + 3, False)
     at = start
+    first: re.Match[str] | None = None
     while True:
         close = grammar.parameter_close.search(text, at)
         ahead = grammar.parameter_start.search(text, at, close.start() if close else len(text))
-        if ahead is not None and (close is None or text[ahead.start() - 1] in "\n>"):
+        if first is None and ahead is not None and (close is None or text[ahead.start() - 1] in "\n>"):
             # The closer is missing. Markup in the middle of a line is only text of the value.
             return _trimmed(text[start : ahead.start()], grammar), ahead.start(), False
         if close is None:
-            return _up_to_call_end(text, start, complete, grammar)
-        if _is_end(text, close.end(), complete, grammar):
-            return _trimmed(text[start : close.start()], grammar), close.end(), True
-        if not complete and close.end() + _TAG_CHARACTERS > len(text):
+            return _without_valid_end(text, start, first, complete, grammar)
+        first = first or close
+        ends = _is_end(text, close.end(), complete, grammar)
+        if ends is None:
             return None
+        if ends:
+            return _trimmed(text[start : close.start()], grammar), close.end(), True
         at = close.end()
 
 
-def _is_end(text: str, at: int, complete: bool, grammar: Grammar) -> bool:
-    """Whether a closer at `at` is followed by what can follow a parameter."""
+def _is_end(text: str, at: int, complete: bool, grammar: Grammar) -> bool | None:
+    """Whether a closer at `at` is followed by what can follow a parameter; None when more text is needed to tell."""
     at = skip_space(text, at)
     if at >= len(text):
-        return True
+        return True if complete else None
     follows = (grammar.parameter, grammar.call_close, grammar.call)
     if any(pattern.match(text, at) for pattern in follows) or literal_at(text, at, grammar.wrap_closes):
         return True
-    return text[at] != "<" or not complete and could_begin(text, at, (*grammar.calls, *grammar.wrap_closes))
+    return None if not complete and text[at] == "<" and _tag_may_be_growing(text, at) else False
 
 
-def _up_to_call_end(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str, int, bool] | None:
-    """A value whose own closer is missing ends where the call does."""
+def _without_valid_end(
+    text: str, start: int, first: re.Match[str] | None, complete: bool, grammar: Grammar
+) -> tuple[str, int, bool] | None:
+    """No closer is followed by what should follow: the first one counts, else the value ends where the call does."""
+    if not complete:
+        return None
+    if first is not None:
+        return _trimmed(text[start : first.start()], grammar), first.end(), False
     close = grammar.call_close.search(text, start)
     return (_trimmed(text[start : close.start()], grammar), close.start(), False) if close else None
 
@@ -269,7 +276,9 @@ def _attribute_grammar(
     )
 
 
-def _prefixed(prefix: str, wraps: tuple[str, ...], wrap_closes: tuple[str, ...], *, marks_strings: bool = False) -> Grammar:
+def _prefixed(
+    prefix: str, wraps: tuple[str, ...], wrap_closes: tuple[str, ...], *, marks_strings: bool = False
+) -> Grammar:
     string = ' string="{string}"' if marks_strings else ""
     return _attribute_grammar(
         wraps,
@@ -321,7 +330,8 @@ FORMATS = (
     ),
     _format("seed-oss", _equals_grammar(("<seed:tool_call>",), ("</seed:tool_call>",))),
     _format(
-        "minimax-m2", _prefixed("", ("<minimax:tool_call>", "<function_calls>"), ("</minimax:tool_call>", "</function_calls>"))
+        "minimax-m2",
+        _prefixed("", ("<minimax:tool_call>", "<function_calls>"), ("</minimax:tool_call>", "</function_calls>")),
     ),
     _format("invoke-in-tool-call", _prefixed("", ("<tool_call>",), ("</tool_call>",))),
     _format("dots", _prefixed("", ("<dots_function_call>",), ("</dots_function_call>",))),

@@ -15,6 +15,7 @@ from runner.callformats.block import (
     Block,
     Candidate,
     Format,
+    GaveUp,
     Names,
     Outcome,
     skip_space,
@@ -25,7 +26,9 @@ from runner.callformats.loose_json import Parsed, State, parse
 from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves
 from runner.events import Json
 
-_FIRST_KEY = re.compile(r"\[?\s{0,40}\{{1,2}\s{0,40}(?:[\"'](?P<quoted>[^\"'\n]{0,128})(?P<end>[\"'])?|(?P<bare>[\w.-]{0,128}))")
+_FIRST_KEY = re.compile(
+    r"\[?\s{0,40}\{{1,2}\s{0,40}(?:[\"'](?P<quoted>[^\"'\n]{0,128})(?P<end>[\"'])?|(?P<bare>[\w.-]{0,128}))"
+)
 
 
 def _first_key_fits(text: str, at: int, names: Names) -> bool:
@@ -56,23 +59,19 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
     while True:
         if not _first_key_fits(text, here, names):
             return DECLINED
-        parsed = parse(text, here)
+        parsed, end = _value(text, here)
         if parsed.state is State.BROKEN:
-            return DECLINED
-        end = parsed.end
-        while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
-            end += 1
-            parsed = replace(parsed, mended=True)
+            return GaveUp(end)
         more = candidates(parsed, text[here:end])
         if parsed.state is not State.WHOLE and names.whole and not complete:
             return UNFINISHED
         if not _names_fit(more, names):
-            return DECLINED
+            return GaveUp(end)
         if parsed.state is not State.WHOLE:
             return _unended(parsed, (*found, *more), text, at) if complete else UNFINISHED
         found += more
         if not found:
-            return DECLINED
+            return GaveUp(end)
         following = _next_value(text, end)
         if following is None:
             return _all_named(tuple(found), end)
@@ -81,10 +80,20 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         here = following
 
 
+def _value(text: str, at: int) -> tuple[Parsed, int]:
+    """The value at `at` and its end, past closers that are one too many."""
+    parsed = parse(text, at)
+    end = parsed.end
+    while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
+        end += 1
+        parsed = replace(parsed, mended=True)
+    return parsed, end
+
+
 def _all_named(found: tuple[Candidate, ...], end: int) -> Outcome:
     merged = merge_halves(found)
     if any(not one.name or _bare_name(one) for one in merged):
-        return DECLINED
+        return GaveUp(end)
     return Block(end, merged)
 
 
@@ -96,7 +105,7 @@ def _bare_name(one: Candidate) -> bool:
 def _unended(parsed: Parsed, found: tuple[Candidate, ...], text: str, at: int) -> Outcome:
     """The reply ends inside the value: a call without closers, or one that is cut, if its name is known."""
     if not found or any(not one.name for one in merge_halves(found)):
-        return DECLINED
+        return GaveUp(len(text))
     return Block(len(text), merge_halves(found))
 
 
@@ -116,7 +125,21 @@ def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome
 
 
 _FENCE = re.compile(r"(`{3,8})[ \t]{0,4}([\w+-]{0,20})[ \t]{0,4}(?:\n|\Z)")
-_FENCED = ("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_code", "tool", "text", "python", "py", "xml", "plaintext")
+_FENCED = (
+    "",
+    "json",
+    "jsonc",
+    "json5",
+    "tool_call",
+    "tool_calls",
+    "tool_code",
+    "tool",
+    "text",
+    "python",
+    "py",
+    "xml",
+    "plaintext",
+)
 _FENCE_CHARACTERS = 36
 
 
@@ -162,10 +185,12 @@ def _read_bare_calls(text: str, at: int, complete: bool, names: Names) -> Outcom
     if not text.startswith("(", name.end()) or not names.spells(name[0]):
         return DECLINED
     outcome = read_calls(text, at, complete)
-    if isinstance(outcome, Block) and not _names_fit(outcome.candidates, names):
-        return DECLINED
+    if outcome is DECLINED or (isinstance(outcome, Block) and not _names_fit(outcome.candidates, names)):
+        return GaveUp(at + _CHARGE)
     return outcome
 
+
+_CHARGE = 2000  # what a written call that is none is taken to have cost, in characters
 
 _ACTION = re.compile(r"\**Action\**:\**[ \t]{0,8}(?P<name>[^\n`:]{0,128}?)[ \t]{0,8}(?P<end>\n|\Z)")
 _INPUT = re.compile(r"\s{0,40}\**Action[ _]Input\**:\**\s{0,40}")
@@ -176,7 +201,9 @@ _INPUT_WORD = "Action Input:"
 def _read_react(text: str, at: int, complete: bool, names: Names) -> Outcome:
     word = text[at : at + len(_ACTION_WORD)]
     if word != _ACTION_WORD:
-        return UNFINISHED if _ACTION_WORD.startswith(word) and at + len(word) >= len(text) and not complete else DECLINED
+        return (
+            UNFINISHED if _ACTION_WORD.startswith(word) and at + len(word) >= len(text) and not complete else DECLINED
+        )
     head = _ACTION.match(text, at)
     if head is None:
         return UNFINISHED if not complete and len(text) - at < 140 and "\n" not in text[at:] else DECLINED
@@ -239,7 +266,7 @@ def _read_functionary(text: str, at: int, complete: bool, names: Names) -> Outco
         return DECLINED
     parsed = parse(text, body)
     if parsed.state is State.BROKEN:
-        return DECLINED
+        return GaveUp(parsed.end)
     if parsed.state is not State.WHOLE and not complete:
         return UNFINISHED
     cut = parsed.state is State.CUT
@@ -253,7 +280,10 @@ def _write_json(name: str, arguments: Mapping[str, Json]) -> str:
 
 FORMATS = (
     Format(
-        "json", write=_write_json, plain=_read_bare_json, aliases=("bare-json", "json-list", "xlam", "guided", "json-inline")
+        "json",
+        write=_write_json,
+        plain=_read_bare_json,
+        aliases=("bare-json", "json-list", "xlam", "guided", "json-inline"),
     ),
     Format(
         "llama3-json",
@@ -261,7 +291,9 @@ FORMATS = (
         plain=_read_bare_json,
         stops=("<|eot_id|>", "<|eom_id|>"),
     ),
-    Format("json-fence", write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```", plain=_read_fence),
+    Format(
+        "json-fence", write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```", plain=_read_fence
+    ),
     Format("pythonic", write=lambda name, arguments: f"[{written_call(name, arguments)}]", plain=_read_bare_calls),
     Format(
         "react",
@@ -271,7 +303,9 @@ FORMATS = (
     ),
     Format(
         "command-r-plus",
-        write=lambda name, arguments: f"Action:\n```json\n{dumps([{'tool_name': name, 'parameters': dict(arguments)}])}\n```",
+        write=lambda name, arguments: (
+            f"Action:\n```json\n{dumps([{'tool_name': name, 'parameters': dict(arguments)}])}\n```"
+        ),
         plain=_read_react,
     ),
     Format(

@@ -23,6 +23,7 @@ from runner.callformats.shapes import candidates, dumps
 from runner.events import Json
 
 NAME = re.compile(r"[^\W\d][\w.-]{0,127}")
+_TAG_END = re.compile(r"<\|eo[mt]_id\|>")
 _KEYWORD = re.compile(r"\s{0,40}([^\W\d]\w{0,127})\s{0,20}=(?!=)")
 _PRINT = re.compile(r"\s*(?:print\s*\(\s*)?(?:[A-Za-z_]\w{0,40}\s*=\s*)?(?=[^\W\d][\w.-]{0,127}\()")
 
@@ -128,7 +129,7 @@ def _single_string(
 ) -> tuple[Candidate, int] | Outcome | None:
     """One string with its own quotes unescaped inside: it ends at the last quote before the call does."""
     quote = text[keyword.end() : keyword.end() + 1]
-    if quote not in ("'", '"') or text[at:keyword.start()].count("=") > 0:
+    if quote not in ("'", '"') or text[at : keyword.start()].count("=") > 0:
         return None
     if not complete:
         return UNFINISHED
@@ -162,6 +163,28 @@ def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
         return _closed(text, read_calls(text, start, complete), closes, complete)
 
     return read
+
+
+_TAG = "<|python_tag|>"
+_TAG_CLOSES = ("<|eom_id|>", "<|eot_id|>")
+_read_tagged_calls = _marked((_TAG,), _TAG_CLOSES)
+
+
+def _read_python_tag(text: str, at: int, complete: bool) -> Outcome:
+    """Llama 3: a call, `tool.call(…)`, or else code for a tool named `python`."""
+    outcome = _read_tagged_calls(text, at, complete)
+    if isinstance(outcome, Block):
+        renamed = (replace(one, name=one.name.removesuffix(".call")) for one in outcome.candidates)
+        return Block(outcome.end, tuple(renamed))
+    start = at + len(_TAG)
+    if outcome is not DECLINED or text[skip_space(text, start) :][:1] in ("{", "["):
+        return outcome
+    end = _TAG_END.search(text, start)
+    if end is None and not complete:
+        return UNFINISHED
+    code = text[start : end.start() if end else len(text)]
+    candidate = Candidate("python", {"code": code}, code, cut=end is None and not code.strip())
+    return Block(end.end() if end else len(text), (candidate,))
 
 
 def _json_list(text: str, at: int, complete: bool) -> Outcome:
@@ -225,5 +248,12 @@ FORMATS = (
     _format("llama4-pythonic", ("<|python_start|>",), ("<|python_end|>",), (), bracketed=True),
     _format("olmo3-pythonic", ("<function_calls>",), ("</function_calls>",), ("olmo3",), bracketed=False),
     _format("tool-code", ("```tool_code\n",), ("\n```", "```"), ("gemma3",), bracketed=False),
-    _format("llama3-python-call", ("<|python_tag|>",), ("<|eom_id|>",), (), bracketed=False),
+    Format(
+        "llama3-python-call",
+        _read_python_tag,
+        lambda name, arguments: f"{_TAG}{written(name, arguments)}{_TAG_CLOSES[0]}",
+        (_TAG,),
+        _TAG_CLOSES,
+        _TAG_CLOSES,
+    ),
 )

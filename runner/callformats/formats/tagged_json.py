@@ -148,6 +148,7 @@ FORMATS = (
         Wrapper(("<tool_call>",), ("</tool_call>", "</tool_calls>"), lead=r"\s*(?:```(?:json)?)?"),
         ("tags", "json-tags", "qwen", "qwen2", "ernie45", "parser_engine", "bielik"),
     ),
+    _format("qwen-tools", Wrapper(("<tools>",), ("</tools>",))),
     _format("granite", Wrapper(("<|tool_call|>",), ("<|/tool_call|>",), shape="list"), stops=("<|end_of_text|>",)),
     _format("granite-20b", Wrapper(("<function_call>",), ("</function_call>",))),
     _format("nemotron-json", Wrapper(("<TOOLCALL>",), ("</TOOLCALL>",), shape="list"), ("nemotron",)),
@@ -163,7 +164,10 @@ FORMATS = (
         ("internlm",),
     ),
     _format(
-        "phi4", Wrapper(("functools[",), last_character_opens=True, shape="list"), ("phi-4", "firefunction"), ("<|end|>",)
+        "phi4",
+        Wrapper(("functools[",), last_character_opens=True, shape="list"),
+        ("phi-4", "firefunction"),
+        ("<|end|>",),
     ),
     _format("apertus", Wrapper(("<|tools_prefix|>",), ("<|tools_suffix|>",), shape="named")),
     _format(

@@ -1,0 +1,73 @@
+"""What only means something where a line or a reply begins: sentences that open a thought, addressees, code fences."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from runner.callformats.thoughts import THOUGHTS, Marks
+
+_ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
+_ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
+_SELF = Marks("to=self<|message|>", "<|eom|>")
+_LEADING = tuple(marks for marks in THOUGHTS if marks.leads)
+_TO_ALL = (">>>all\n", "all\n")
+_FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
+_LONGEST_FENCE_LINE = 200
+
+LEAD_OF = {marks.closes: marks.opens for marks in _LEADING}
+"""Which sentence opened the thought that this closer ends."""
+
+
+class Beginning(Enum):
+    NONE = "nothing of the kind"
+    UNSURE = "more text may decide"
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Text up to `end` is none for the user; `thought`: a thought begins there."""
+
+    end: int
+    thought: Marks | None = None
+
+
+def lead(text: str, at: int, start: int, complete: bool, *, to_all: bool) -> Lead | Beginning:
+    """What a reply begins with. `start` is behind the blanks at `at`; `to_all`: Functionary names its addressee."""
+    for marks in _LEADING:
+        if text.startswith(marks.opens, start):
+            return Lead(start + len(marks.opens), marks)
+    addressee = _ADDRESSEE.match(text, at)
+    if addressee is not None:
+        return Lead(addressee.end(), _SELF if addressee[1] == "self" else None)
+    heads = _TO_ALL if to_all else ()
+    for head in heads:
+        if text.startswith(head, start):
+            return Lead(start + len(head))
+    rest = text[start:]
+    growing = any(opening.startswith(rest) for opening in (*(marks.opens for marks in _LEADING), *heads))
+    if not complete and (growing or _ADDRESSEE_PART.fullmatch(text, at) is not None):
+        return Beginning.UNSURE
+    return Beginning.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A line that opens or closes a code fence."""
+
+    ticks: str
+    line: str
+
+
+def fence(text: str, at: int, complete: bool) -> Fence | Beginning:
+    """The fence line at `at`."""
+    match = _FENCE.match(text, at)
+    if match is not None and (complete or match[0].endswith("\n")):
+        return Fence(match[1], match[0])
+    rest = text[at : at + _LONGEST_FENCE_LINE]
+    if complete or "\n" in rest or len(rest) >= _LONGEST_FENCE_LINE:
+        return Beginning.NONE
+    if match is not None or re.fullmatch(r"[ \t]{0,8}(?:`{1,2}|~{1,2})", rest):
+        return Beginning.UNSURE
+    return Beginning.NONE

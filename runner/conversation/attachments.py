@@ -1,0 +1,124 @@
+"""The files that came with a message, each once, and how the model reads of them (B4, H2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from langbot_plugin.api.entities.builtin.provider.message import ContentElement
+from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
+
+_NAME_LIMIT = 120
+"""Characters of a file name that reach the model."""
+
+_FILE_TYPES = frozenset({"file_base64", "file_url"})
+_VOICE_NAMES = frozenset({"voice", "voice.silk"})
+"""What the Host calls a voice message among the content elements (host-contract §5)."""
+
+_CHAIN = "message_chain"
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """One file. `ref` is what the Host imports it by (none while steering); `size` is bytes, None when unknown."""
+
+    kind: str
+    name: str = ""
+    mime: str = ""
+    size: int | None = None
+    path: str = ""
+    ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file stands in the sandbox. `path` None: it could not be put there."""
+
+    path: str | None
+    size: int | None = None
+
+
+def attached(value: AgentInput) -> tuple[Attached, ...]:
+    """Every file of a message once. The Host lists most of them twice: from the content elements and from the message
+    chain, voices even as two kinds.
+    """
+    listed = [item for item in value.attachments if not _repeats(item, value.attachments)]
+    files = [_attached(item, value.attachments) for item in listed]
+    names = {file.name for file in files}
+    voices = any(file.kind == "voice" for file in files)
+    loose = (element for element in value.contents if element.type in _FILE_TYPES)
+    return (*files, *(_loose(each) for each in loose if not _is_listed(each, names, voices=voices)))
+
+
+def in_words(file: Attached, place: Place | None = None) -> str:
+    """A file in one line: kind, name, type, size, and its place in the sandbox."""
+    size = file.size if place is None or place.size is None else place.size
+    where = file.path if place is None else place.path or "could not be put into the sandbox"
+    facts = (_short(file.name) or "unnamed", _short(file.mime), _size_words(size), where)
+    return f"[{file.kind}: {', '.join(filter(None, facts))}]"
+
+
+def lines_of(files: tuple[Attached, ...], places: Mapping[str, Place]) -> list[str]:
+    """One line for each file the model does not see otherwise: all but pictures that were never to be imported."""
+    placed = [(file, places.get(file.ref) if file.ref else None) for file in files]
+    return [in_words(file, place) for file, place in placed if file.kind != "image" or place is not None]
+
+
+def _repeats(item: InputAttachment, among: list[InputAttachment]) -> bool:
+    """Whether an item of the message chain only repeats one of the content elements.
+
+    Pictures lose their payload on the way, but content elements hold either all pictures of the chain or none.
+    """
+    if item.source != _CHAIN:
+        return False
+    others = (other for other in among if other.source != _CHAIN)
+    if item.type == "image":
+        return any(other.type == "image" for other in others)
+    return any(_same_payload(item, other) for other in others)
+
+
+def _same_payload(one: InputAttachment, other: InputAttachment) -> bool:
+    return bool((one.content and one.content == other.content) or (one.url and one.url == other.url))
+
+
+def _attached(item: InputAttachment, among: list[InputAttachment]) -> Attached:
+    voice = item.type == "voice" or (item.name or "") in _VOICE_NAMES
+    voice = voice or any(other.type == "voice" and _same_payload(item, other) for other in among)
+    return Attached(
+        kind="voice" if voice else item.type or "file",
+        name=item.name or "",
+        mime=item.mime_type or "",
+        size=item.size if item.size is not None else _bytes_in(item.content),
+        path=item.path or "",
+        ref=item.ref,
+    )
+
+
+def _loose(element: ContentElement) -> Attached:
+    name = element.file_name or ""
+    return Attached("voice" if name in _VOICE_NAMES else "file", name, size=_bytes_in(element.file_base64))
+
+
+def _is_listed(element: ContentElement, names: set[str], *, voices: bool) -> bool:
+    name = element.file_name or ""
+    return name in names or (voices and name in _VOICE_NAMES)
+
+
+def _bytes_in(base64: str | None) -> int | None:
+    """The size of what base64 text or a data URL holds, without decoding it."""
+    if not base64:
+        return None
+    body = len(base64) - (base64.find(",") + 1 if base64.startswith("data:") else 0)
+    return (body - base64[-2:].count("=")) * 3 // 4
+
+
+def _short(name: str) -> str:
+    return " ".join(name.replace("[", "(").replace("]", ")").split())[:_NAME_LIMIT]
+
+
+def _size_words(size: int | None) -> str:
+    if size is None:
+        return ""
+    if size < 1024:
+        return f"{size} bytes"
+    return f"{size / 1024:.0f} KiB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f} MiB"

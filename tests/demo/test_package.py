@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from demo import package
+from demo.errors import DemoError
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MANIFEST = "metadata: {author: a-team, name: Thing, version: 1.2.3}\n"
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    folder = tmp_path / "plugin"
+    for name, text in {
+        "manifest.yaml": MANIFEST,
+        "main.py": "pass\n",
+        "requirements.txt": "",
+        "README.md": "# Thing\n",
+        "components/runner/default.py": "pass\n",
+        "runner/__init__.py": "",
+        "tests/test_thing.py": "assert True\n",
+        "demo/secret.py": "pass\n",
+        "notes.txt": "mine\n",
+        "runner/__pycache__/x.pyc": "x",
+    }.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def test_only_listed_files_are_packed(plugin: Path, tmp_path: Path) -> None:
+    built = package.build(plugin, tmp_path / "dist")
+    assert built.name == "a-team-Thing-1.2.3.lbpkg"
+    with zipfile.ZipFile(built) as archive:
+        assert archive.namelist() == [
+            "README.md",
+            "components/runner/default.py",
+            "main.py",
+            "manifest.yaml",
+            "requirements.txt",
+            "runner/__init__.py",
+        ]
+
+
+def test_the_same_files_give_the_same_bytes_whatever_their_times_and_modes(plugin: Path, tmp_path: Path) -> None:
+    first = package.build(plugin, tmp_path / "one").read_bytes()
+    os.utime(plugin / "main.py", (time.time() + 5000, time.time() + 5000))
+    (plugin / "main.py").chmod(0o755)
+    assert package.build(plugin, tmp_path / "two").read_bytes() == first
+
+
+def test_a_file_of_an_unknown_kind_stops_the_build(plugin: Path, tmp_path: Path) -> None:
+    (plugin / "runner" / "weights.gguf").write_bytes(b"GGUF")
+    with pytest.raises(DemoError, match=r"runner/weights\.gguf is not of a kind"):
+        package.build(plugin, tmp_path)
+
+
+def test_a_symbolic_link_stops_the_build(plugin: Path, tmp_path: Path) -> None:
+    (plugin / "runner" / "passwd.txt").symlink_to("/etc/passwd")
+    with pytest.raises(DemoError, match="symbolic link"):
+        package.build(plugin, tmp_path)
+
+
+def test_LangBots_limits_are_kept(plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "MAX_ENTRIES", 5)
+    with pytest.raises(DemoError, match="holds 6 files; LangBot takes 5"):
+        package.build(plugin, tmp_path)
+    monkeypatch.undo()
+    (plugin / "runner" / "big.json").write_bytes(b" " * (package.MAX_ENTRY_BYTES + 1))
+    with pytest.raises(DemoError, match=r"runner/big\.json has 16777217 bytes"):
+        package.build(plugin, tmp_path)
+
+
+@pytest.mark.parametrize("manifest", ["metadata: [", "metadata: {author: a}", "", "[]"])
+def test_a_manifest_without_an_identity_is_named(plugin: Path, tmp_path: Path, manifest: str) -> None:
+    (plugin / "manifest.yaml").write_text(manifest)
+    with pytest.raises(DemoError, match=r"manifest\.yaml names no author, name and version"):
+        package.build(plugin, tmp_path)
+
+
+def test_our_own_package_holds_the_plugin_and_nothing_of_the_workshop() -> None:
+    listed = {path.as_posix() for path in package.files(ROOT)}
+    assert {"manifest.yaml", "main.py", "components/runner/default.yaml", "components/runner/default.py"} <= listed
+    assert {path.split("/")[0] for path in listed} <= {*package.ROOT_FILES, *package.FOLDERS}

@@ -1,0 +1,146 @@
+"""What the Host gets to show (C6). Pauses are looked at on the clock the runner itself uses, never on a wall clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+
+import pytest
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+from langbot_plugin.api.entities.builtin.runner.result import RunnerResult
+
+from components.runner.default import DefaultRunner
+from config.locales import Locale
+from config.notices import Notice, say
+from runner.outbox import BASE_PAUSE
+from tests.host import Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest
+
+from .scenes import assert_sound, host_with, rows
+
+FRAME = 1024 * 1024
+
+
+class Clocked(DefaultRunner):
+    """The real Runner, which also keeps when each of its snapshots went out (seconds of the loop's clock)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times: list[float] = []
+
+    async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:  # type: ignore[override]
+        async for result in super().run(ctx):
+            if result.type == "message.delta":
+                self.times.append(asyncio.get_running_loop().time())
+            yield result
+
+
+async def streamed(text: str, chunks: int, delay: float, **given: object) -> tuple[TestHost, RunRecord]:
+    host = host_with(replies=[Reply(text, chunks=chunks, chunk_delay=delay)], **given)
+    run = await host.say("go")
+    await assert_sound(host, run)
+    return host, run
+
+
+async def test_C6_snapshots_are_cumulative_numbered_and_not_final_and_the_last_is_the_message() -> None:
+    _, run = await streamed("one two three four five six", 27, 0.04)
+    deltas = [data["chunk"] for data in run.of("message.delta")]
+    assert len(deltas) >= 2
+    assert [one["msg_sequence"] for one in deltas] == list(range(1, len(deltas) + 1))
+    assert all(one["content"] == one["all_content"] and not one["is_final"] for one in deltas)
+    assert deltas[-1]["content"] == run.final_text == "one two three four five six"
+    assert run.types[-2:] == ["message.completed", "run.completed"]
+    assert "message" not in run.of("run.completed")[0]
+
+
+async def test_C6_between_two_snapshots_lie_at_least_300_milliseconds_but_for_the_last_one() -> None:
+    runner = Clocked()
+    host = TestHost(runner=runner, manifest=full_manifest(), replies=[Reply("x" * 60, chunks=60, chunk_delay=0.03)])
+    await host.say("go")
+    gaps = [late - early for early, late in zip(runner.times, runner.times[1:], strict=False)]
+    assert len(gaps) >= 2
+    assert min(gaps[:-1]) >= BASE_PAUSE - 0.01
+
+
+async def test_C6_the_first_words_go_out_before_the_answer_is_complete() -> None:
+    host = host_with(replies=[Reply(chunks=["First ", "last"], chunk_delay=0.1)])
+    run = host.start("go")
+    delta = await run.until_result("message.delta")
+    assert delta["chunk"]["content"] == "First "
+    assert run.completed == []
+    await run.wait()
+
+
+async def test_C6_a_slow_host_gets_the_newest_snapshot_and_no_queue_of_old_ones() -> None:
+    _, run = await streamed("word " * 400, 400, 0.002, result_seconds=0.25)
+    assert len(run.deltas) <= 8
+    assert run.final_text == "word " * 400
+
+
+@pytest.mark.parametrize("characters", [60_000, 100_000, 400_000])
+async def test_C6_a_long_chinese_answer_stays_under_a_frame_and_is_cut_only_beyond_it(characters: int) -> None:
+    host, run = await streamed("天" * characters, 200, 0.0)
+    assert run.final_text is not None
+    assert max(len(json.dumps(result)) for result in run.results) < FRAME
+    if characters <= 100_000:
+        assert run.final_text == "天" * characters
+    else:
+        assert run.final_text.endswith(say(Notice.TRANSPORT_LIMIT_NOTE, Locale.EN_US))
+        assert run.final_text.count("天") > 100_000
+    assert run.status == "completed"
+    assert rows(host)[-1] == ("assistant", run.final_text)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("text", ["Short.", "word " * 300])
+async def test_C6_on_any_adapter_the_person_sees_the_whole_answer_once(streaming: bool, text: str) -> None:
+    _, run = await streamed(text, 50, 0.01, streaming_adapter=streaming)
+    assert [card.text for card in run.cards] == [text]
+    assert run.cards[0].final
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_C6_a_run_with_tools_is_one_card_with_all_its_text(streaming: bool) -> None:
+    replies = [Reply(f"Step {n}.", tool_calls=[ToolCall("look")], chunks=3, chunk_delay=0.1) for n in range(3)]
+    host = host_with(replies=[*replies, "Done."], tools=[Tool("look", delay=0.1)], streaming_adapter=streaming)
+    run = await host.say("go")
+    assert [card.text for card in run.cards] == ["Step 0.\n\nStep 1.\n\nStep 2.\n\nDone."]
+    await assert_sound(host, run)
+
+
+async def test_C6_an_answer_that_is_empty_after_tools_is_a_visible_sentence() -> None:
+    host = host_with(replies=[Reply(tool_calls=[ToolCall("look")]), Reply("")], tools=[Tool("look")])
+    run = await host.say("go")
+    assert run.status in ("completed", "failed")
+    if run.status == "completed":
+        assert run.final_text
+        assert run.final_text.strip()
+        assert run.answer == run.final_text
+    await assert_sound(host, run)
+
+
+async def test_C6_a_passing_notice_stands_in_snapshots_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.05)
+    reply = Reply("Looking.", tool_calls=[ToolCall("look")])
+    host = host_with(replies=[reply, Reply("Done.", delay=0.5)], tools=[Tool("look", delay=0.7)])
+    run = await host.say("go")
+    notice = say(Notice.TOOL_RUNNING, Locale.EN_US, tool="look")
+    assert any(notice in text for text in run.deltas)
+    assert run.final_text == "Looking.\n\nDone."
+    assert notice not in run.deltas[-1]
+    await assert_sound(host, run)
+
+
+async def test_C6_without_notices_wanted_none_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.02)
+    reply = Reply("Looking.", tool_calls=[ToolCall("look")])
+    tools = [Tool("look", delay=0.4)]
+    host = host_with(replies=[reply, "Done."], tools=tools, config={"progress-notices": False})
+    run = await host.say("go")
+    assert all(text in ("Looking.", "Looking.\n\nDone.") for text in run.deltas)
+
+
+async def test_C6_text_that_looks_like_the_runners_own_or_breaks_json_comes_through_unchanged() -> None:
+    text = 'quote " backslash \\ null-like \\u0000 {"role": "system"} </s> 🙂 é\u2028\u2029 end'
+    _, run = await streamed(text, len(text), 0.0)
+    assert run.final_text == text
