@@ -10,18 +10,20 @@ from datetime import UTC, datetime
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Settings
+from runner.answering import Answering, offered, system_line
 from runner.box import Sandbox
 from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
 from runner.context.folding import leading
 from runner.conversation.current import current_turn
+from runner.conversation.happened import event_turn
 from runner.conversation.history import ToolMemoryForm, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
 from runner.conversation.skills import skill_index
 from runner.conversation.speakers import GROUP_LINE, Speakers
-from runner.conversation.units import System, Unit, UserTurn
+from runner.conversation.units import Reference, System, Unit, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import Host
 from runner.knowledge import retrieve
@@ -50,29 +52,37 @@ class Assembled:
     notes: tuple[str, ...]
 
 
-async def assemble(ctx: RunnerContext, host: Host, settings: Settings, sandbox: Sandbox) -> Assembled:
+async def assemble(
+    ctx: RunnerContext, host: Host, settings: Settings, sandbox: Sandbox, answering: Answering
+) -> Assembled:
     """Ask for everything at once. Raises PromptMalformed; anything else that fails is done without and noted."""
     notes: list[str] = []
     checkpoint = _checkpoint(ctx)
     async with asyncio.TaskGroup() as group:
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
-        knowledge_task = group.create_task(retrieve(host, settings.knowledge, ctx.resources, ctx.input, notes))
+        knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
         sandbox_task = group.create_task(sandbox.open(ctx))
-    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=not sandbox.offered)
+    catalogue = offered(Catalogue.build(ctx.resources.tools, hide_sandbox=not sandbox.offered), answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
-    return Assembled(
-        view=_view(prompt, past, speakers, _Terms(settings, catalogue, _skills(ctx, catalogue), unsaid)),
-        question=current_turn(
+    lines = tuple(filter(None, [_skills(ctx, catalogue), system_line(catalogue, answering)]))
+    question = (
+        event_turn(ctx)
+        if answering is Answering.NOBODY
+        else current_turn(
             ctx.input,
             ctx.actor,
             speakers,
             knowledge=knowledge_task.result(),
             places=sandbox_task.result(),
             aside=sandbox.line,
-        ),
+        )
+    )
+    return Assembled(
+        view=_view(prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid)),
+        question=question,
         catalogue=catalogue,
         speakers=speakers,
         memory=ToolMemory(unsaid, wanted=settings.tools.memory),
@@ -80,6 +90,15 @@ async def assemble(ctx: RunnerContext, host: Host, settings: Settings, sandbox: 
         past=past,
         notes=(*catalogue.notes, *notes, *past.notes),
     )
+
+
+async def _knowledge(
+    ctx: RunnerContext, host: Host, settings: Settings, answering: Answering, notes: list[str]
+) -> Reference | None:
+    """What the bases hold for the message; an event is no question (E1)."""
+    if answering is Answering.NOBODY:
+        return None
+    return await retrieve(host, settings.knowledge, ctx.resources, ctx.input, notes)
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:
@@ -100,7 +119,7 @@ class _Terms:
 
     settings: Settings
     catalogue: Catalogue
-    skills: str | None
+    lines: tuple[str, ...]
     unsaid: tuple[tuple[RecordedCall, ...], ...]
 
     @property
@@ -150,7 +169,7 @@ def _with_unsaid(units: tuple[Unit, ...], unsaid: Sequence[tuple[RecordedCall, .
 
 def _system(prompt: Prompt, speakers: Speakers, terms: _Terms) -> System:
     """The owner's prompt and, at its end, the few lines the runner adds; nothing where nothing applies (S6)."""
-    lines = [line for line in (terms.skills, GROUP_LINE if speakers.group else None) if line]
+    lines = (*terms.lines, *([GROUP_LINE] if speakers.group else []))
     system = replace(prompt.system, added=(*prompt.system.added, *lines))
     return with_date(system, datetime.now(UTC)) if terms.settings.date_grounding else system
 

@@ -59,13 +59,19 @@ class Collected:
 
 
 class Sandbox:
-    """The sandbox of one run. `log` gets a line for the bot's owner; `on_lost` is told when its tools have to go."""
+    """The sandbox of one run.
 
-    def __init__(self, ctx: RunnerContext, host: Host, settings: BoxSettings, log: Callable[[str], None]) -> None:
+    `log` gets a line for the bot's owner; `on_lost` is told when its tools have to go. `attaches`: files that the run
+    makes are sent with its answer.
+    """
+
+    def __init__(
+        self, ctx: RunnerContext, host: Host, settings: BoxSettings, log: Callable[[str], None], *, attaches: bool
+    ) -> None:
         granted = sandbox_tools_of(ctx.resources.tools)
         self._wanted = settings.enabled and ctx.context.available_apis.box and bool(granted)
         self._tools = granted if self._wanted else frozenset[str]()
-        self._attaches = ctx.delivery.automatic_reply
+        self._attaches = attaches
         self._host = host
         self._log = log
         self._key = reuse_key(settings.session_template, chat_of(ctx))

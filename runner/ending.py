@@ -68,6 +68,15 @@ def stopped(
     return (log, *answered(visible, say, usage, record=record, file_ids=file_ids, finish_reason="error"))
 
 
+def hint(outcome: BaseException, say: Say) -> str | None:
+    """What the person reads when a run fails where no Host shows a hint of its own (J2); None: they stopped it."""
+    if isinstance(outcome, RunCancelled):
+        return None
+    if isinstance(outcome, AllModelsFailed):
+        return say(Notice.ALL_MODELS_FAILED, reason=outcome.failures[-1].cause.value)
+    return say(Notice.FAILED, reason=outcome.code if isinstance(outcome, RunFault) else "runner.internal")
+
+
 def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple[str, Mapping[str, Json] | None]:
     """Text and record within one frame of the wire: the record goes first, then the end of the text (C6)."""
     room = FRAME_BUDGET - wire_bytes(text)

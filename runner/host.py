@@ -7,8 +7,8 @@ module that knows the proxy (I1).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -36,6 +36,9 @@ PAGE_LIMIT = 100
 
 STEERING_LIMIT = 100
 """Items the Host hands over in one steering pull at most (host-contract §13)."""
+
+STREAM_CHARACTERS = 200_000
+"""Characters one snapshot of a reply stream may hold (host-contract §15.1)."""
 
 _HOP_TIMEOUT = "ActionCallTimeoutError"
 """What a time-out between runtime and Host looks like here: an error text (host-contract §2.3)."""
@@ -73,6 +76,15 @@ class Host(Protocol):
 
     async def call_tool(self, name: str, arguments: Mapping[str, Json]) -> Json:
         """Run one tool. The result is any JSON value (host-contract §8.1)."""
+
+    def reply_stream(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[str]]]:
+        """One streamed reply to the event: the function takes all of the text so far and tells the delivery.
+
+        Leaving it finishes the reply; leaving it by an exception gives it up (J2).
+        """
+
+    async def reply_files(self, file_ids: Sequence[str]) -> None:
+        """Send exported files to where the event came from (J4)."""
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
         """What one knowledge base finds, in the engine's order; entries nobody can read are left out (§7.8)."""
@@ -172,6 +184,20 @@ class ProxyHost:
         with _failures("call_tool"):
             # Annotated as a dict by the SDK; plugin and MCP tools return strings and lists too (pitfall 35).
             return cast(Json, await self._api.call_tool(name, dict(arguments)))
+
+    @asynccontextmanager
+    async def reply_stream(self) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
+        with _failures("reply_stream"):
+            async with self._api.reply_stream() as stream:
+
+                async def update(text: str) -> str:
+                    return str((await stream.update(text))["delivery"])
+
+                yield update
+
+    async def reply_files(self, file_ids: Sequence[str]) -> None:
+        with _failures("reply_files"):
+            await self._api.reply_files(list(file_ids))
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
         with _failures("retrieve"):

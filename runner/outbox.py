@@ -42,6 +42,9 @@ class Outbox:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self._deltas = True
+        self._watch: Callable[[str], None] | None = None
+        self._watched: str | None = None
         self._queue: deque[Event] = deque()
         self._pending: str | None = None
         self._sent_text: str | None = None
@@ -56,7 +59,13 @@ class Outbox:
     @property
     def last_shown(self) -> str | None:
         """The text of the newest snapshot that went out, None before the first."""
-        return self._sent_text
+        return self._sent_text or self._watched
+
+    def divert(self, watch: Callable[[str], None] | None, *, deltas: bool) -> None:
+        """`watch` is told each text as it becomes due, at the pace of snapshots; without `deltas` none of them goes out
+        (J2).
+        """
+        self._watch, self._deltas = watch, deltas
 
     def show(self, text: str) -> None:
         """All visible text so far; replaces an older one that has not gone out yet."""
@@ -116,6 +125,10 @@ class Outbox:
         while True:
             if self._pending is not None and not self._queue and self._clock() >= self._due:
                 text, self._pending = self._pending, None
+                if self._watch is not None and text.strip():
+                    self._due = self._clock() + pause_after(text)
+                    self._watched = text
+                    self._watch(text)
                 self._queue.extend(self._snapshot(text))
             if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
                 self._queue.append(Log("still working", "debug"))
@@ -138,6 +151,8 @@ class Outbox:
 
     def _snapshot(self, text: str) -> list[Snapshot]:
         """The snapshot of a text; none when it says nothing new, or when no frame can hold it."""
+        if not self._deltas:
+            return []
         # Content and all_content both carry the text, so it counts twice.
         if self._full or text == self._sent_text or not text.strip():
             return []

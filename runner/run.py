@@ -26,7 +26,8 @@ from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn
 from runner.deadline import Deadline, deadline_for
-from runner.ending import answered, stopped
+from runner.delivery import Delivery
+from runner.ending import answered, hint, stopped
 from runner.errors import HostCallFailed, RunCancelled, TimeIsUp
 from runner.events import Completed, Event, Failed, Json, Log, Usage
 from runner.host import Host
@@ -80,7 +81,8 @@ async def run(
     outbox = Outbox(_clock)
     if notes:
         outbox.post(Log(f"settings: {'; '.join(notes)}", "warning"))
-    driving = asyncio.create_task(_Run(ctx, host, settings, worker, outbox).drive())
+    this_run = _Run(ctx, host, settings, worker, outbox)
+    driving = asyncio.create_task(this_run.drive())
     driving.add_done_callback(partial(_last_words, outbox))
     try:
         async with aclosing(outbox.events()) as events:
@@ -90,6 +92,7 @@ async def run(
         driving.cancel()
         with suppress(asyncio.CancelledError):
             await driving
+        await this_run.delivery.give_up()
 
 
 def _last_words(outbox: Outbox, driving: asyncio.Task[None]) -> None:
@@ -107,12 +110,16 @@ class _Run:
         self._settings = settings
         self._worker = worker
         self._outbox = outbox
+        self.delivery = Delivery(ctx, host, settings, outbox)
+        self._hint: str | None = None
         self._visible = Visible()
         self._progress = Progress(self._visible, outbox.show, wanted=settings.progress_notices)
         self._bench: Bench | None = None
         self._started: _Started | None = None
         self._deadline = _deadline_of(ctx, settings)
-        self._sandbox = Sandbox(ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")))
+        self._sandbox = Sandbox(
+            ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")), attaches=self.delivery.sends_files
+        )
 
     async def drive(self) -> None:
         """Run, and whatever happens post exactly one terminal event."""
@@ -129,8 +136,14 @@ class _Run:
             last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = await self._stopped(_root_of(outcome))
-        self._outbox.finish(*last)
+        self._outbox.finish(*await self._told(last))
         await _closed(work)
+
+    async def _told(self, last: tuple[Event, ...]) -> tuple[Event, ...]:
+        """The last events, once the person knows what they say where no Host tells them (J2)."""
+        left = None if self._deadline.end is None else self._deadline.end - _clock()
+        note = self._say(Notice.TRANSPORT_LIMIT_NOTE)
+        return await self.delivery.tell(last, self._hint, seconds=left, cut_note=note)
 
     def _missed(self) -> tuple[Event, ...]:
         """A line for the owner when follow-ups could not be asked for: somebody may have got no reply (G1)."""
@@ -145,7 +158,8 @@ class _Run:
 
     def _ended(self, ending: Ending) -> tuple[Event, ...]:
         """The last events of a run that ended by itself; a silent one says nothing at all (D5)."""
-        if ending.silent and not self._visible.shown:
+        self.delivery.quote(self._visible)
+        if self._silent(ending):
             if self._outbox.last_shown is None:
                 return (Completed(usage=self._usage()),)
             self._visible.note(self._say(Notice.DONE))  # a passing notice stands on the card: it may not stay there
@@ -164,8 +178,17 @@ class _Run:
         notes = ((Notice.FILES_TOO_LARGE_NOTE, Unsent.LIMIT), (Notice.FILES_FAILED_NOTE, Unsent.FAILED))
         return [self._say(notice, files=names) for notice, why in notes if (names := left.names(why))]
 
+    def _silent(self, ending: Ending) -> bool:
+        """Whether the run ends without a word: nothing was said, and nothing had to be."""
+        if self._visible.shown or self.delivery.spoke:
+            return False
+        return ending.silent or self.delivery.may_be_silent()
+
     async def _stopped(self, outcome: BaseException) -> tuple[Event, ...]:
         """The last events of a run that could not end by itself."""
+        self._hint = hint(outcome, self._say)
+        if isinstance(outcome, RunCancelled):
+            self.delivery.hush()
         await self._save_what_was_learned()
         started = self._started
         if started is not None and not isinstance(outcome, RunCancelled):
@@ -208,14 +231,23 @@ class _Run:
     async def _work(self) -> Ending:
         models = authorised(self._settings.model.order, self._settings.model.reasoning, self._ctx.resources.models)
         bench = self._bench = Bench(self._host, Lineup(models), remove_think=self._settings.remove_think)
-        start = await assemble(self._ctx, self._host, self._settings, self._sandbox)
+        start = await assemble(self._ctx, self._host, self._settings, self._sandbox, self.delivery.answering)
         for note in start.notes:
             self._outbox.post(Log(note, "warning"))
         context = await self._context(start, bench)
         view = RunView(start.view, context, partial(self._budget, start.checkpoint))
         view.ask(start.question)
         started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context, view)
-        turns = Turns(bench, view, self._visible, self._outbox.show, self._progress, self._say, self._warn)
+        turns = Turns(
+            bench,
+            view,
+            self._visible,
+            self._outbox.show,
+            self._progress,
+            self._say,
+            self._warn,
+            self.delivery.may_be_silent,
+        )
         rounds = self._rounds(start)
         self._sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
         return await Loop(
@@ -247,7 +279,7 @@ class _Run:
     def _rounds(self, start: Assembled) -> Rounds:
         settings = self._settings
         executor = Executor(
-            self._sandbox.call_tool,
+            self.delivery.listening(self._sandbox.call_tool),
             Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
             self._worker.tool_slots,
             self._outbox.post,
@@ -271,7 +303,7 @@ class _Run:
             return
         memory = self._started.memory
         try:
-            if ending.silent and not self._visible.shown:
+            if self._silent(ending):
                 await memory.put_aside(self._host)
             else:
                 await memory.settle(self._host)

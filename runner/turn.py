@@ -35,7 +35,10 @@ class BrokenOff(ModelFailed):
 
 
 class Turns:
-    """Runs the model turns of one run."""
+    """Runs the model turns of one run.
+
+    `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2).
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class Turns:
         progress: Progress,
         say: Callable[..., str],
         warn: Callable[[str], None],
+        may_be_silent: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bench = bench
         self._view = view
@@ -53,6 +57,7 @@ class Turns:
         self._show = show
         self._progress = progress
         self._say = say
+        self._may_be_silent = may_be_silent
         self._warn = warn
         self.count = 0
 
@@ -75,7 +80,7 @@ class Turns:
                 if not self._may_ask_again(failure, conclude=conclude):
                     self._advance(failure)
             else:
-                if not reply.empty:
+                if not reply.empty or self._may_be_silent():
                     self._view.keep()
                     return reply
                 self._visible.drop_turn()

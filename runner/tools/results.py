@@ -109,9 +109,9 @@ def _error_prefix(code: ErrorCode) -> str:
 
 
 def _failure_of(kind: Kind, value: object) -> ErrorCode | None:
-    """Two kinds of tools report failures as ordinary results (host-contract §8.1)."""
+    """Some kinds of tools report failures as ordinary results (host-contract §8.1), simulated platforms too."""
     failed = (kind is Kind.PLUGIN and isinstance(value, str) and value.startswith(_PLUGIN_FAILURE)) or (
-        kind is Kind.BUILTIN and isinstance(value, dict) and value.get("ok") is False
+        kind in (Kind.BUILTIN, Kind.PLATFORM) and isinstance(value, dict) and value.get("ok") is False
     )
     return ErrorCode.FAILED if failed else None
 

@@ -1,0 +1,181 @@
+"""A chat platform of the tests: an OneBot v11 endpoint that LangBot's own adapter connects to.
+
+It says what happens on the platform, and keeps what the bot does there. It runs in a thread with its own event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from itertools import count
+from types import TracebackType
+from typing import Any, TypeVar
+
+from aiohttp import WSMsgType, web
+
+T = TypeVar("T")
+# A JSON value on the wire.
+Json = dict[str, Any]
+
+BOT_ACCOUNT = 10001
+TOKEN = "not-a-secret-token"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something the bot asked the platform to do."""
+
+    name: str
+    params: Json
+
+    @property
+    def text(self) -> str:
+        """The text of a message it sends."""
+        message = self.params.get("message", "")
+        if isinstance(message, str):
+            return message
+        return "".join(str(part["data"].get("text", "")) for part in message if part["type"] == "text")
+
+
+_ANSWERS: dict[str, Any] = {
+    "get_group_info": {"group_id": 900, "group_name": "Chess club", "member_count": 3},
+    "get_group_member_info": {"user_id": 0, "nickname": "", "title": ""},
+    "send_msg": {"message_id": 1},
+    "send_private_msg": {"message_id": 1},
+    "send_group_msg": {"message_id": 1},
+}
+
+_LOOKING = ("get_",)
+
+
+class OneBot:
+    """`with OneBot() as platform: …`; LangBot connects to `platform.url` with `TOKEN`."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="onebot", daemon=True)
+        self._runner: web.AppRunner | None = None
+        self._socket: web.WebSocketResponse | None = None
+        self._numbers = count(1)
+        self.port = 0
+        self.asked: list[Action] = []
+        self.refusing: set[str] = set()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/onebot"
+
+    def __enter__(self) -> OneBot:
+        self._thread.start()
+        self._do(self._listen())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._runner is not None:
+            self._do(self._runner.cleanup())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    # -- for the test -----------------------------------------------------------
+    @property
+    def connected(self) -> bool:
+        return self._socket is not None and not self._socket.closed
+
+    @property
+    def done(self) -> list[Action]:
+        """What the bot did, without what it only looked up."""
+        return [action for action in self.asked if not action.name.startswith(_LOOKING)]
+
+    @property
+    def said(self) -> list[str]:
+        """Texts of the messages the bot sent, in order."""
+        return [action.text for action in self.done if action.name.startswith("send_")]
+
+    def forget(self) -> None:
+        self.asked.clear()
+        self.refusing.clear()
+
+    def private(self, text: str, user: int = 501, nickname: str = "Ann") -> None:
+        """Somebody writes to the bot."""
+        self._say(
+            {
+                "post_type": "message",
+                "message_type": "private",
+                "sub_type": "friend",
+                "message_id": next(self._numbers),
+                "user_id": user,
+                "message": [{"type": "text", "data": {"text": text}}],
+                "raw_message": text,
+                "font": 0,
+                "sender": {"user_id": user, "nickname": nickname},
+            }
+        )
+
+    def joined(self, user: int, group: int = 900) -> None:
+        """Somebody joins a group."""
+        self._say(
+            {
+                "post_type": "notice",
+                "notice_type": "group_increase",
+                "sub_type": "approve",
+                "group_id": group,
+                "operator_id": 0,
+                "user_id": user,
+            }
+        )
+
+    def friend_request(self, user: int, comment: str, flag: str) -> None:
+        """Somebody asks to be the bot's friend; `flag` is the platform's name for the request."""
+        self._say({"post_type": "request", "request_type": "friend", "user_id": user, "comment": comment, "flag": flag})
+
+    def wait(self, what: str, holds: Callable[[], bool], seconds: float = 60) -> None:
+        """Return once `holds`. Raises TimeoutError that tells what the bot did instead."""
+        end = time.monotonic() + seconds
+        while not holds():
+            if time.monotonic() > end:
+                raise TimeoutError(f"no {what} after {seconds:.0f} s; the bot did {self.done}")
+            time.sleep(0.05)
+
+    # -- the server -------------------------------------------------------------
+    def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    def _say(self, event: Json) -> None:
+        self._do(self._send({"time": int(time.time()), "self_id": BOT_ACCOUNT, **event}))
+
+    async def _send(self, frame: Json) -> None:
+        assert self._socket is not None, "LangBot is not connected"
+        await self._socket.send_str(json.dumps(frame))
+
+    async def _listen(self) -> None:
+        app = web.Application()
+        app.router.add_get("/onebot", self._serve)
+        self._runner = web.AppRunner(app, shutdown_timeout=1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.port = self._runner.addresses[0][1]
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return web.Response(status=403)
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self._socket = socket
+        async for frame in socket:
+            if frame.type is WSMsgType.TEXT:
+                await self._answer(socket, json.loads(frame.data))
+        return socket
+
+    async def _answer(self, socket: web.WebSocketResponse, call: Json) -> None:
+        action = Action(str(call["action"]), dict(call.get("params") or {}))
+        self.asked.append(action)
+        answer: Json = {"status": "ok", "retcode": 0, "data": _ANSWERS.get(action.name, {})}
+        if action.name in self.refusing:
+            answer = {"status": "failed", "retcode": 1200, "data": None, "message": "refused by the test"}
+        await socket.send_str(json.dumps({**answer, "echo": call.get("echo")}))
