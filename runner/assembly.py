@@ -29,10 +29,13 @@ from runner.host import Host
 from runner.knowledge import retrieve
 from runner.memory import ToolMemory, unsaid_turns
 from runner.past import Past, read_past
-from runner.tools.catalogue import Catalogue
+from runner.tools.catalogue import Catalogue, Kind
 
 ACTIVATE = "activate"
 """The Host's tool that loads a skill (host-contract §8.3)."""
+
+REGISTER_SKILL = "register_skill"
+"""The Host's tool that makes a skill, which can be activated in the same run."""
 
 _FOLD_CHARACTERS_PER_TOKEN = 3
 """Older text is read to be folded up to about the input budget; most languages have at least so many a token."""
@@ -63,7 +66,7 @@ async def assemble(
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
         knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
         sandbox_task = group.create_task(sandbox.open(ctx))
-    catalogue = offered(Catalogue.build(ctx.resources.tools, hide_sandbox=not sandbox.offered), answering)
+    catalogue = offered(_catalogue(ctx, hide_sandbox=not sandbox.offered), answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
@@ -90,6 +93,15 @@ async def assemble(
         past=past,
         notes=(*catalogue.notes, *notes, *past.notes),
     )
+
+
+def _catalogue(ctx: RunnerContext, *, hide_sandbox: bool) -> Catalogue:
+    """The tools of the run. The Host grants the tools for skills always; where there is no skill, and none can be
+    made, they are four hundred tokens that lead small models astray (S6)."""
+    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox)
+    if ctx.resources.skills or catalogue.has_host_tool(REGISTER_SKILL):
+        return catalogue
+    return catalogue.only(lambda entry: entry.kind is not Kind.SKILL)
 
 
 async def _knowledge(

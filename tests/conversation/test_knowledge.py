@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -79,7 +80,7 @@ def test_E1_fusion_keeps_every_text_once_and_the_first_of_a_base_near_the_top(ba
         ({"document_name": None, "source": ["x"], "url": "http://x/y"}, "“http://x/y” in knowledge base “kb”"),
     ],
 )
-def test_E2_the_source_is_named_as_a_person_would(metadata: dict[str, object], source: str) -> None:
+def test_E2_the_source_is_named_as_a_person_would(metadata: dict[str, Any], source: str) -> None:
     (passage,) = passages_of([entry("text", **metadata)], "kb", 1)
     assert passage.source == source
 

@@ -200,9 +200,7 @@ def polls(monkeypatch: pytest.MonkeyPatch) -> Polls:
 
 def scene(row: Row) -> TestHost:
     """Two models that look twice and then answer, with a chat before."""
-    models = [
-        Model(name, default=looks(name), operations=row.operations) for name in ("m1", "m2")[: row.models]
-    ]
+    models = [Model(name, default=looks(name), operations=row.operations) for name in ("m1", "m2")[: row.models]]
     slow = 0.03 if row.action == "run_get" or row.fault.kind == "cancel" else 0.0
     host = host_with(models=models, tools=[Tool("look", result="found", delay=slow)], config=dict(row.more))
     host.remember(("user", "Good morning"), ("assistant", "Good morning!"))

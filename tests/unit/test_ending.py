@@ -121,7 +121,7 @@ def test_C8_retryable_only_for_network_timeouts_and_rate_limits(causes: list[Mod
     "outcome",
     [
         TimeIsUp(),
-        BrokenOff("m", ModelTrouble.NETWORK, "x"),
+        BrokenOff(ModelFailed("m", ModelTrouble.NETWORK, "x"), "half"),
         all_failed(ModelTrouble.NETWORK),
         KeyError("bug"),
         NoUsableModel("x"),
