@@ -23,6 +23,9 @@ FILES = {
     "dev": ("requirements-dev.txt", "requirements.txt"),
     "model": ("requirements-model.txt",),
 }
+# The versions all of this was last seen working with: LangBot leaves most of its dependencies open, and a new release
+# of one of them has stopped it before.
+CONSTRAINTS = "constraints.txt"
 # Measured with LangBot 4.11.2: 1.6 GB installed, plus what pip unpacks on the way.
 NEED_BYTES = {"demo": 2_500_000_000, "dev": 3_000_000_000, "model": 300_000_000}
 
@@ -34,7 +37,8 @@ def requirement_files(kind: str) -> list[Path]:
 def fingerprint(kind: str) -> str:
     """Changes when a requirement file (or one it includes) or the Python version does."""
     digest = hashlib.sha256(sys.version.encode())
-    for path in [*requirement_files(kind), *([ROOT / "requirements-demo.txt"] if kind == "dev" else [])]:
+    included = [ROOT / "requirements-demo.txt"] if kind == "dev" else []
+    for path in [*requirement_files(kind), *included, ROOT / CONSTRAINTS]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -74,7 +78,7 @@ def install(kind: str) -> None:
     print(f"localagent: installing {names} into .venv (once, some minutes)", file=sys.stderr, flush=True)
     begin = time.monotonic()
     show = pip.StepLine("  pip:")
-    arguments = ["install", "--progress-bar", "off", "--prefer-binary"]
+    arguments = ["install", "--progress-bar", "off", "--prefer-binary", "-c", CONSTRAINTS]
     for path in requirement_files(kind):
         arguments += ["-r", str(path)]
     try:
