@@ -41,6 +41,8 @@ from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.sandbox.exports import Unsent
+from runner.small.choice import manner_of, most_rounds
+from runner.small.manner import Manner
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
@@ -236,7 +238,9 @@ class _Run:
             self._outbox.post(Log(note, "warning"))
         context = await self._context(start, bench)
         view = RunView(start.view, context, partial(self._budget, start.checkpoint))
+        manner = self._manner(start, context)
         view.ask(start.question)
+        manner.asked(start.question.text())
         started = self._started = _Started(start.memory, Steering(self._host, start.speakers), context, view)
         turns = Turns(
             bench,
@@ -247,6 +251,7 @@ class _Run:
             self._say,
             self._warn,
             self.delivery.may_be_silent,
+            manner,
         )
         rounds = self._rounds(start)
         self._sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
@@ -257,9 +262,17 @@ class _Run:
             started.steering,
             self._deadline,
             self._settle,
-            max_rounds=self._settings.tools.max_rounds,
+            max_rounds=most_rounds(self._settings),
             clock=_clock,
+            manner=manner,
         ).run()
+
+    def _manner(self, start: Assembled, context: Context) -> Manner:
+        """How this run speaks with its models; what is learned of them is kept with the conversation."""
+        notes = start.checkpoint.notes if start.checkpoint else {}
+        manner = manner_of(self._ctx, self._settings, start.catalogue, notes, context.note, self._say, self._warn)
+        context.shape, context.smaller = manner.shape, manner.smaller
+        return manner
 
     async def _context(self, start: Assembled, bench: Bench) -> Context:
         apis, limits = self._ctx.context.available_apis, self._settings.context
