@@ -16,7 +16,7 @@ from runner.small import answers, prompt
 from runner.small.answers import Done
 from runner.small.circles import Circle, Circles, Seen
 from runner.small.dress import FEWER, Dresser, Mode, Wants
-from runner.small.forms import family_of
+from runner.small.forms import FORM_IDS, family_of
 from runner.small.ladder import Ladder, Rung
 from runner.small.manner import Again, Go, Halt, Next
 from runner.small.memory import Known, Memory
@@ -187,24 +187,26 @@ class Guiding:
         self._tail = None
         self._turn.resample = self._turn.retried_empty = False
         before = self.mode(reply.model_id)
-        self._learn(reply, before)
+        refusals = tuple(map(self._refusal, reply.calls))
+        self._learn(reply, before, malformed=bool(reply.faults) or any(refusals))
         if concluding:
             return Go(reply)
         if reply.chanted:
             return self._after_chant()
         if reply.calls:
-            return self._after_calls(reply, before)
+            return self._after_calls(reply, refusals, before)
         if reply.problem is not None and _unseen(reply):
             return self._after_fault(reply)
         if before.small and _unseen(reply):
             return self._after_answer(reply)
         return Go(reply)
 
-    def _learn(self, reply: Reply, mode: Mode) -> None:
+    def _learn(self, reply: Reply, mode: Mode, *, malformed: bool) -> None:
         model, known = reply.model_id, self._memory.of(reply.model_id)
-        if mode.schema and self._turn.sent_schema and not reply.wrote and not reply.answered and reply.text.strip():
+        obeyed = reply.answered or reply.wrote == FORM_IDS[CallFormat.GUIDED]
+        if mode.schema and self._turn.sent_schema and not obeyed and (reply.wrote or reply.text.strip()):
             self._without_schema(model, "ignored")
-        self._malformed += len(reply.faults) > 0
+        self._malformed += malformed
         small = known.small or reply.wrote is not None or self._malformed >= MALFORMED_ENOUGH
         if self._settings.profile is not ModelProfile.AUTO:
             small = known.small
@@ -220,10 +222,9 @@ class Guiding:
         self._turn.resample = True
         return self._send_back(CHANTED)
 
-    def _after_calls(self, reply: Reply, mode: Mode) -> Next:
-        prepared = [(call, self._refusal(call)) for call in reply.calls]
+    def _after_calls(self, reply: Reply, refusals: Sequence[str | None], mode: Mode) -> Next:
+        prepared = list(zip(reply.calls, refusals, strict=True))
         if mode.plain and not reply.wrote:
-            self._malformed += any(why is not None for _, why in prepared)
             return Go(reply)
         ready = tuple(call for call, why in prepared if why is None)
         bad = next(((call, why) for call, why in prepared if why is not None), None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.host import Model, Reply, ToolCall
+from tests.host import Model, Reply, Tool, ToolCall
 
 from .scenes import assert_sound, host_with
 from .weak import CITY, assert_no_markup, bare, in_pieces, tags, weak_host, weather
@@ -99,8 +99,6 @@ async def test_S1_a_call_quoted_from_a_result_is_not_run() -> None:
 
 
 async def test_J3_a_repaired_call_never_reaches_a_tool_that_changes_things() -> None:
-    from tests.host import Tool
-
     kick = Tool("platform_kick_member", type="platform", parameters=CITY, takes_dict=True, fn=lambda _: "gone")
     cut = '<tool_call>\n{"name": "platform_kick_member", "arguments": {"city": "x"}'
     whole = tags("platform_kick_member", city="x")

@@ -23,11 +23,11 @@ def act(name: str = "save_note", result: Any = "ok", **given: Any) -> Tool:
     return Tool(name, takes_dict=True, fn=result if callable(result) else lambda _: result, parameters=CITY, **given)
 
 
-def tags(name: str, **arguments: Any) -> str:
+def tags(name: str, /, **arguments: Any) -> str:
     return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
 
 
-def bare(name: str, **arguments: Any) -> str:
+def bare(name: str, /, **arguments: Any) -> str:
     return json.dumps({"name": name, "arguments": arguments})
 
 
