@@ -1,4 +1,4 @@
-"""The table of the form in every README: made from the same source as the form itself, `python -m tests.docs.tables`."""
+"""The table of the form in every README, from the same source as the form: `python -m tests.docs.tables`."""
 
 from __future__ import annotations
 
