@@ -49,7 +49,7 @@ def group_bot(bed: Bed, pipeline: str, platform: OneBot) -> Iterator[None]:
         "adapter": "onebot-v11",
         "adapter_config": config,
         "enable": True,
-        "event_bindings": [{"event_pattern": "*", "target_type": "pipeline", "target_uuid": pipeline}],
+        "event_bindings": [{"event_pattern": "message.received", "target_type": "pipeline", "target_uuid": pipeline}],
     }
     bot = str(request(bed, "POST", "/platform/bots", json=body)["uuid"])
     request(bed, "PUT", f"/platform/bots/{bot}", json={"enable": True})
