@@ -9,7 +9,7 @@ import pytest
 from runner.context.budget import Budget
 from runner.context.meter import CountFailed, Meter, counting_unavailable
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import System, Text, Unit, UserTurn
+from runner.conversation.units import System, Text, Unit
 from runner.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
 from tests.context.conversations import assistant, tool_turn, user
 
@@ -74,11 +74,10 @@ async def test_F2_the_request_is_counted_whole_where_it_nears_the_budget_and_whe
     host = Host()
     meter = Meter(host.count)
     budget = Budget(1_000, 0)
+    units: tuple[Unit, ...] = tuple(user(str(place)) for place in range(4))
     sizes: list[int] = []
-    for number in range(5, 11):
-        units: tuple[Unit, ...] = (
-            tuple(user(str(place)) for place in range(number)) if number == 5 else (*units, user("x"))
-        )
+    for _ in range(6):
+        units = (*units, user("x"))
         sizes.append(await meter.measure(Request(SYSTEM, units), model="m", budget=budget))
     assert sizes == [553, 656, 759, 862, 953, 1053]
     assert host.asked == [("m", 5), *[("m", 1)] * 4, ("m", 9), ("m", 1), ("m", 10)]

@@ -1,4 +1,4 @@
-"""Conversations too long for their window, on the test host: what is said, who summarises, what holds in every request."""
+"""Conversations too long for their window, on the test host: what is said, who summarises, what always holds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,20 @@ FACT = re.compile(r"[A-Z]{3}-\d{3,6}-\d+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORDS = re.compile(r"About (\d+) words at most")
 _VOCABULARY = (
-    "river lantern quiet orchard window morning paper engine harbour velvet candle silver meadow bridge".split()
+    "river",
+    "lantern",
+    "quiet",
+    "orchard",
+    "window",
+    "morning",
+    "paper",
+    "engine",
+    "harbour",
+    "velvet",
+    "candle",
+    "silver",
+    "meadow",
+    "bridge",
 )
 
 Answer = Reply | str | Callable[[ModelRequest], Reply | str]

@@ -88,7 +88,7 @@ async def test_F6_five_hundred_turns_with_failures_of_every_kind_lose_no_questio
         assert checkpoint is not None
         if not checkpoint.gaps:
             break
-    assert checkpoint.gaps == ()
+    assert checkpoint is not None and checkpoint.gaps == ()
 
 
 async def test_Q1_a_hundred_tools_of_20000_characters_take_450_calls_60_mb_and_3_summaries() -> None:
@@ -169,7 +169,7 @@ async def test_F6_a_cold_chat_of_months_is_folded_by_later_runs_until_no_gap_is_
         assert checkpoint is not None
         if not checkpoint.gaps:
             break
-    assert checkpoint.gaps == ()
+    assert checkpoint is not None and checkpoint.gaps == ()
     assert set(facts[:-60]) <= told
 
 
