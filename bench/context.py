@@ -44,7 +44,7 @@ class Cost:
 
 @dataclass(slots=True)
 class Watch:
-    """A model that answers by `answer` and takes `delay` seconds for a summary; `waited`: what people waited for those."""
+    """A model that answers by `answer` and takes `delay` seconds for a summary; `waited`: how long people waited."""
 
     answer: Callable[[ModelRequest], Reply]
     delay: float
