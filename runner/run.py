@@ -38,6 +38,7 @@ from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
 from runner.models.reply import Reply
 from runner.outbox import Outbox
+from runner.past import holds_row
 from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.sandbox.exports import Unsent
@@ -334,7 +335,9 @@ class _Run:
             return
         started.saved = True
         await started.context.save(
-            partial(self._host.get_state, checkpoints.KEY), partial(self._host.set_state, checkpoints.KEY)
+            partial(self._host.get_state, checkpoints.KEY),
+            partial(self._host.set_state, checkpoints.KEY),
+            partial(holds_row, self._host),
         )
 
     def _record(self) -> Mapping[str, Json] | None:
