@@ -13,6 +13,7 @@ from runner.deadline import Deadline
 from runner.errors import HostCallFailed
 from runner.events import Json
 from runner.parts import Parts, Surroundings
+from runner.past import holds_row
 
 _SAVE_LIMIT = 1.5
 """Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
@@ -75,7 +76,9 @@ class Closing:
         self._saved = True
         host = self._around.host
         await self._parts.context.save(
-            partial(host.get_state, checkpoints.KEY), partial(host.set_state, checkpoints.KEY)
+            partial(host.get_state, checkpoints.KEY),
+            partial(host.set_state, checkpoints.KEY),
+            partial(holds_row, host),
         )
 
     def _collect_until(self) -> float:
