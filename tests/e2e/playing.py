@@ -19,6 +19,7 @@ from tests.host.scenario import Outcome, Scenario
 from tests.host.seen import Seen, SeenRow, SeenTurn
 
 Json = dict[str, Any]
+_BOT = "websocket-proxy-bot"
 
 
 def reply_of(data: Json) -> Reply:
@@ -64,7 +65,7 @@ async def witness(bed: Bed, scenario: Scenario, runner_id: str) -> tuple[list[Ou
             turns.append(await asyncio.to_thread(ledger.turn, run_id, _cards(turn), requests))
             outcomes.append(Outcome(turn.answer, [request.messages for request in requests]))
         rows = await asyncio.to_thread(ledger.rows, chat_id)
-        names = _names(bed, chat, await asyncio.to_thread(ledger.runs, chat_id), runner_id)
+        names = _names(bed, chat, await asyncio.to_thread(ledger.runs, chat_id), runner_id, pipeline)
     return outcomes, Seen(turns, rows, names)
 
 
@@ -77,9 +78,18 @@ def _pipeline(bed: Bed, scenario: Scenario, runner_id: str) -> str:
     return pipeline
 
 
-def _names(bed: Bed, chat: Chat, runs: Sequence[str], runner_id: str) -> dict[str, str]:
-    own = {chat.conversation_id: "chat", f"websocket_{chat.connection_id}": "sender", runner_id: "runner"}
-    return {run: "run" for run in runs} | own | {model: name for name, model in bed.model_ids.items()}
+def _names(bed: Bed, chat: Chat, runs: Sequence[str], runner_id: str, pipeline: str) -> dict[str, str]:
+    own = {
+        chat.conversation_id: "<chat>",
+        f"websocket_{chat.connection_id}": "<sender>",
+        runner_id: "<runner>",
+        _BOT: "<bot>",
+        pipeline: "<processor>",
+        "WebSocketAdapter": "<adapter>",
+        f"instance_{bed.langbot.api.session.workspace}": "<instance>",
+        bed.langbot.api.session.workspace: "<workspace>",
+    }
+    return {run: "<run>" for run in runs} | own | {model: name for name, model in bed.model_ids.items()}
 
 
 def _cards(turn: ChatTurn) -> list[tuple[str, str]]:

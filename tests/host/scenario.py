@@ -22,12 +22,13 @@ from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.runner.manifest import RunnerManifest
 
 from .host import TestHost
-from .run_record import RunRecord
+from .plugin import RUNNER_ID
+from .run_record import PROCESSOR, RunRecord
 from .script import Json, Model, ModelRequest, Reply, ToolCall, text_of
 from .seen import Seen, SeenRow, SeenTurn
 from .texts import Reason
 from .tools import Tool
-from .transcript import Row
+from .transcript import BOT, WORKSPACE, Row
 
 START_OVER = "start over"
 """Said in a chat, this begins a new conversation: the tests' own plugin does it in LangBot."""
@@ -133,13 +134,24 @@ def _turn_differences(expected: Expected, outcome: Outcome) -> list[str]:
     return found
 
 
+_REASONS = {
+    400: Reason.BAD_REQUEST,
+    401: Reason.AUTHENTICATION,
+    404: Reason.NOT_FOUND,
+    429: Reason.RATE_LIMIT,
+}
+"""What LangBot makes of an endpoint's status; a server's own failure is one it does not know."""
+
+_USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+
+
 def reply_of(data: Json) -> Reply:
     """A reply in the words of the scripted endpoint."""
     text, reason = str(data.get("text", "")), None
     if data.get("context_error"):
         reason = Reason.CONTEXT_LENGTH
     elif data.get("status"):
-        reason = Reason.RATE_LIMIT if data["status"] == 429 else Reason.BAD_REQUEST
+        reason = _REASONS.get(int(data["status"]), Reason.UNKNOWN)
     arguments_size = int(data.get("arg_chunk_size", 12))
     calls = [_call_of(call, arguments_size) for call in data.get("tool_calls", ())]
     return Reply(
@@ -148,7 +160,7 @@ def reply_of(data: Json) -> Reply:
         tool_calls=calls,
         reasoning=str(data.get("reasoning", "")),
         finish_reason=data.get("finish_reason"),
-        usage={} if data.get("no_usage") else data.get("usage"),
+        usage={} if data.get("no_usage") else data.get("usage", _USAGE),
         error=reason,
         delay=float(data.get("first_delay", 0)),
         chunk_delay=float(data.get("chunk_delay", 0)),
@@ -181,22 +193,39 @@ async def witness(
     async with host:
         for turn in scenario.turns:
             for text in turn.steer:
-                host.when("call_tool", lambda text=text: host.steer(text))  # type: ignore[misc]
+                host.when("call_tool", lambda text=text: host.steer(text, conversation=_CHAT))  # type: ignore[misc]
             if turn.text == START_OVER:
-                host.reset()
-            for row in host.transcript() * turn.copies:
+                host.reset(_CHAT)
+            for row in host.transcript(_CHAT) * turn.copies:
                 host.world.transcript.copy(row)
-            runs.append(await host.say(turn.text, sender=turn.sender))
-        rows = [row for row in host.world.transcript.rows if row.conversation == "person_1"]
-    names = {run.run_id: "run" for run in runs} | {"person_1": "chat", "u1": "sender"}
+            runs.append(await host.say(turn.text, sender=turn.sender, sender_name="User", conversation=_CHAT))
+        rows = [row for row in host.world.transcript.rows if row.conversation == _CHAT]
+    names = {run.run_id: "<run>" for run in runs} | _NAMES
     outcomes = [Outcome(run.answer, [request.messages for request in run.requests]) for run in runs]
     return outcomes, Seen([_seen(run) for run in runs], [_seen_row(row) for row in rows], names)
+
+
+_CHAT = "person_u1"
+_NAMES = {
+    _CHAT: "<chat>",
+    "u1": "<sender>",
+    BOT: "<bot>",
+    WORKSPACE: "<workspace>",
+    RUNNER_ID: "<runner>",
+    PROCESSOR: "<processor>",
+    "instance-1": "<instance>",
+    "TestAdapter": "<adapter>",
+}
 
 
 def _models(scenario: Scenario) -> list[Model]:
     first = scenario.models[0]
     return [
-        Model(name, [reply_of(reply) for reply in scenario.replies if reply.get("model", first) == name])
+        Model(
+            name,
+            [reply_of(reply) for reply in scenario.replies if reply.get("model", first) == name],
+            abilities=frozenset({"func_call", "vision"}),
+        )
         for name in scenario.models
     ]
 

@@ -13,11 +13,14 @@ from typing import Any
 
 from .script import Json
 
+_NAMED = re.compile(r"(?<=Allowed tools: )\[.*\]")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _EVENT = re.compile(r"host:[0-9a-f]{32,64}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 _EPOCH = 1_500_000_000
 _CURSORS = frozenset({"seq", "cursor", "next_cursor", "prev_cursor", "latest_cursor", "transcript_seq"})
+_NUMBERS = frozenset({"id", "query_id", "subject_id", "message_id"})
+_RECORDED = re.compile(r"\br(\d+)(?=_\d+_\d+\b)")
 _LIST = re.compile(r"\s*\[\s*[\[{\"]")
 
 
@@ -55,7 +58,7 @@ class SeenRow:
 
 @dataclass(frozen=True)
 class Seen:
-    """All that was seen of a scenario. `names`: what ids of this Host stand for."""
+    """All that was seen of a scenario. `names`: what to read in the place of words that only this Host uses."""
 
     turns: Sequence[SeenTurn]
     rows: Sequence[SeenRow]
@@ -118,12 +121,16 @@ class _Words:
 
     def of(self, value: Any, key: str = "") -> Any:
         if isinstance(value, Mapping):
-            return {name: self.of(one, name) for name, one in value.items()}
+            # Events have numbers of their own, which nobody pages a chat by.
+            words = _Words(self._names, []) if "event_type" in value or _is_page_of_events(value) else self
+            return {self._text(name): words.of(one, name) for name, one in value.items()}
         if isinstance(value, list | tuple):
             return [self.of(one) for one in value]
         if key in _CURSORS and value is not None:
             rank = self._ranks.get(int(value), "a number")
             return f"{rank}, a {type(value).__name__}"
+        if key in _NUMBERS and str(value).isdigit():
+            return f"a number, a {type(value).__name__}"
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and value > _EPOCH:
@@ -137,8 +144,15 @@ class _Words:
             except ValueError:
                 return "a list, cut" if text.endswith("...") else text
         for name, word in self._names.items():
-            text = text.replace(name, f"<{word}>")
+            text = text.replace(name, word)
+        text = _RECORDED.sub(lambda match: f"r<{self._ranks.get(int(match[1]), '?')}>", text)
+        text = _NAMED.sub(lambda match: str(sorted(match[0].strip("[]").split(", "))), text)  # written from a set
         return _DATE.sub("<time>", _EVENT.sub("<event>", _UUID.sub("<id>", text)))
+
+
+def _is_page_of_events(value: Mapping[str, Any]) -> bool:
+    items = value.get("items")
+    return isinstance(items, list) and bool(items) and "event_type" in items[0]
 
 
 def _unlike(one: Any, other: Any, path: str) -> list[tuple[str, str]]:
