@@ -112,8 +112,7 @@ async def test_S3_after_each_tool_step_the_request_is_restated_in_the_prompt_onl
 
 async def test_S3_a_request_that_does_not_fit_is_tried_with_fewer_tools_first() -> None:
     tools = [Tool(f"tool_{n}", description="words " * 60, parameters=CITY) for n in range(8)]
-    config = {"context_window_tokens": 1_500, "context_reserve_tokens": 256}
-    host = weak_host(says("ok"), tools=tools, **config)
+    host = weak_host(says("ok"), tools=tools, context_window_tokens=1_500, context_reserve_tokens=256)
     run = await host.say("hi")
     assert run.final_text == "ok"
     assert run.requests[0].system.count('"parameters"') - 2 in (4, 2, 1)

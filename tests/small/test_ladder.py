@@ -46,7 +46,7 @@ def test_S3_ever_new_names_come_to_an_end_too() -> None:
 @given(STEPS)
 def test_S3_no_two_corrections_in_a_row_are_equal(steps: list[tuple[str, str, bool]]) -> None:
     ladder = Ladder()
-    texts = []
+    texts: list[str] = []
     for tool, problem, valid in steps:
         if valid:
             ladder.valid(tool)
