@@ -10,7 +10,7 @@ import os
 import pytest
 
 from tests.e2e.bed import Bed
-from tests.e2e.crossings import cross, table
+from tests.e2e.crossings import cross
 from tests.e2e.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("ours")
@@ -33,6 +33,5 @@ async def test_G1_every_message_across_the_end_of_a_run_is_answered_once_or_name
                 # Spread over all chats, so that a long history does not go with a long delay.
                 delay = delays[number * 37 % PAIRS] if PAIRS % 37 else delays[number]
                 crossings.append(await cross(bed, model, chat, number, delay))
-    print(f"\n{table(crossings)}")
     assert [crossing.answers for crossing in crossings] == [0 if c.fate == "dropped" else 1 for c in crossings]
     assert [crossing.strangers for crossing in crossings] == [0] * PAIRS
