@@ -51,10 +51,14 @@ class Closing:
         except HostCallFailed as failure:
             self._around.warn(f"the record of tools could not be kept: {failure}")
         await self._save_checkpoint()
-        apis = self._around.ctx.context.available_apis
-        if mark is not None and apis.steering_pull and apis.run_events_page:
+        if mark is not None and self._may_wait_for_the_host():
             until = min(clock.now() + _CATCH_UP_LIMIT, self._latest())
             await caught_up(self._around.host, mark, until=until)
+
+    def _may_wait_for_the_host(self) -> bool:
+        """Where files were fetched, that has taken longer than showing the text: one call less (Q1)."""
+        apis = self._around.ctx.context.available_apis
+        return apis.steering_pull and apis.run_events_page and not self._around.sandbox.collected.file_ids
 
     async def save_what_was_learned(self) -> None:
         """After a failure too: the size a model refused is its window from now on (C7). Bounded in time."""
