@@ -41,6 +41,7 @@ HOLDS = {
     "rounds": 100,
     "seconds": 180,
     "steps": 6,
+    "files": "a.pdf, b.pdf",
 }
 
 every_notice = pytest.mark.parametrize("notice", Notice)
