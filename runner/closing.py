@@ -76,7 +76,9 @@ class Closing:
         self._saved = True
         host = self._around.host
         await self._parts.context.save(
-            partial(host.get_state, checkpoints.KEY), partial(host.set_state, checkpoints.KEY), partial(holds_row, host)
+            partial(host.get_state, checkpoints.KEY),
+            partial(host.set_state, checkpoints.KEY),
+            partial(holds_row, host),
         )
 
     def _collect_until(self) -> float:

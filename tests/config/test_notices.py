@@ -38,10 +38,10 @@ HOLDS = {
     "reason": "the model is gone",
     "tool": "exec",
     "tools": "exec, crawl",
+    "files": "plan.pdf, photos.zip",
     "rounds": 100,
     "seconds": 180,
     "steps": 6,
-    "files": "a.pdf, b.pdf",
 }
 
 every_notice = pytest.mark.parametrize("notice", Notice)

@@ -60,7 +60,8 @@ async def conduct(world: World, record: RunRecord, service: RunnerRuntimeService
     except RunFailed as failure:
         expired = _expired(record)
         record.status = "timeout" if expired else "failed"
-        record.error, record.code, record.status_reason = str(failure), failure.code, str(failure)
+        record.error, record.code = str(failure), failure.code
+        record.status_reason = f"Agent runner {RUNNER_ID} execution failed: {failure}"
     except asyncio.CancelledError:
         record.status, record.status_reason = "cancelled", "consumer_cancelled"
         raise

@@ -44,7 +44,7 @@ class RunActions(Sessions):
         before = int(data["before_cursor"]) if data.get("before_cursor") else None
         rows = [one for one in reversed(own) if before is None or one["seq"] < before]
         limit = positive(data.get("limit")) or 50
-        return page_of(rows, limit)
+        return page_of(rows, limit, backwards=False)
 
     # Steering, state, storage
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ from .script import Json, ModelRequest
 from .transcript import BOT, WORKSPACE
 
 CLOSING_SECONDS = 5.0
+PROCESSOR = "pipeline-1"
 
 # Columns that only runtimes outside the plugin system use.
 _NEVER_SET = (
@@ -177,8 +179,8 @@ class RunRecord:
             "id": self.number,
             "run_id": self.run_id,
             "event_id": self.incoming.event_id,
-            "agent_id": "pipeline-1",
-            "binding_id": f"agent_pipeline-1_{RUNNER_ID}",
+            "agent_id": PROCESSOR,
+            "binding_id": f"agent_{PROCESSOR}_{RUNNER_ID}",
             "runner_id": RUNNER_ID,
             "conversation_id": self.incoming.conversation,
             "workspace_id": WORKSPACE,
@@ -194,6 +196,12 @@ class RunRecord:
             "priority": 0,
             "dispatch_attempts": 0,
             "usage": self.usage,
-            "metadata": {"event_type": self.incoming.event_type},
+            "metadata": {
+                "event_type": self.incoming.event_type,
+                "source": self.incoming.source,
+                "ingress_event_id": str(uuid.uuid5(uuid.NAMESPACE_OID, self.incoming.event_id)),
+                "processor_id": PROCESSOR,
+                "processor_type": "agent" if self.incoming.platform else "pipeline",
+            },
             **dict.fromkeys(_NEVER_SET),
         }

@@ -51,12 +51,13 @@ class Sessions:
         raise ActionRefused(f"{kind[:-1]} {name} is not authorized for operation {operation} for this agent run")
 
 
-def page_of(rows: list[Json], limit: int, cursor: str = "seq") -> Json:
+def page_of(rows: list[Json], limit: int, cursor: str = "seq", *, backwards: bool = True) -> Json:
+    """A page of `rows`. `backwards`: it names a cursor for the way back; pages of events do not."""
     shown = rows[:limit]
     more = len(rows) > limit
     return {
         "items": shown,
         "next_cursor": str(shown[-1][cursor]) if shown and more else None,
-        "prev_cursor": str(shown[0][cursor]) if shown else None,
+        "prev_cursor": str(shown[0][cursor]) if shown and backwards else None,
         "has_more": more,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .script import Json
@@ -39,17 +40,16 @@ class Skills:
         self._activating = False
 
     def tools(self) -> list[Tool]:
-        if not self.all:
-            return []
+        """They are offered whether there are skills or not (toolmgr.py:get_all_tools)."""
         return [
             self._tool("activate", self.activate, ["skill_name"]),
-            self._tool("list_skill_resources", self.list_files, ["skill_name"]),
-            self._tool("read_skill_resource", self.read_file, ["skill_name", "path"]),
+            self._tool("list_skill_resources", self.list_files, ["skill_name"], ["path", "revision"]),
+            self._tool("read_skill_resource", self.read_file, ["skill_name", "path"], ["revision"]),
         ]
 
     @staticmethod
-    def _tool(name: str, fn: object, needed: list[str]) -> Tool:
-        properties = {key: {"type": "string"} for key in needed}
+    def _tool(name: str, fn: object, needed: list[str], more: Sequence[str] = ()) -> Tool:
+        properties = {key: {"type": "string", "description": key} for key in (*needed, *more)}
         schema = {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
         assert callable(fn)
         return Tool(name, fn=fn, type="skill", description=f"Skills: {name}", parameters=schema)
@@ -72,10 +72,10 @@ class Skills:
             "content": skill.content,
         }
 
-    def list_files(self, skill_name: str) -> Json:
+    def list_files(self, skill_name: str, path: str = "", revision: str = "") -> Json:
         return {"skill_name": skill_name, "entries": sorted(self._find(skill_name).files)}
 
-    def read_file(self, skill_name: str, path: str) -> Json:
+    def read_file(self, skill_name: str, path: str, revision: str = "") -> Json:
         content = self._find(skill_name).files.get(path)
         if content is None:
             raise FileNotFoundError(path)

@@ -98,6 +98,10 @@ class Transcript:
         self.rows.append(row)
         return row
 
+    def copy(self, row: Row) -> Row:
+        """Adds a row that says the same under a number and an event of its own."""
+        return self.add(row.conversation, row.role, row.content, row.content_json, metadata=row.metadata, bot=row.bot)
+
     def skip(self, count: int) -> None:
         """Other chats used up `count` numbers: cursors of one conversation are not consecutive."""
         self._next += count

@@ -76,7 +76,7 @@ class World:
         (preproc.py, resource_builder.py)."""
         if not self.manifest.capabilities.tool_calling:
             return []
-        tools = [*self.tools, *self.skills.tools(), *self.box.tools()]
+        tools = [*self.box.tools(), *self.skills.tools(), *self.tools]
         if self.mode == "agent":
             return tools + self.platform.tools(incoming.event_type, self.allowed_platform_tools)
         configured = self.config.get("model")

@@ -26,7 +26,7 @@ async def test_messages_are_kept_but_not_sent() -> None:
 async def test_an_event_grants_its_own_tools_and_allowed_platform_tools() -> None:
     host = TestHost(mode="agent", allowed_platform_tools=["platform_kick_member", "event_kick_member", "nonsense"])
     run = await host.event("friend.request_received", {"request_id": "7"}, conversation=None)
-    names = [tool["tool_name"] for tool in run.ctx["resources"]["tools"]]
+    names = [tool["tool_name"] for tool in run.ctx["resources"]["tools"] if tool["tool_type"] != "skill"]
     assert names == ["platform_kick_member", "event_reply", "event_get_actor", "event_respond_friend_request"]
     assert run.ctx["event"]["data"]["request_id"] == "7"
     assert run.ctx["input"]["text"] == "friend.request_received"
