@@ -92,7 +92,7 @@ def _owner(frame: FrameType | None) -> tuple[bool, str]:
     """Whether the innermost frame that is either ours or the SDK's is ours, and where it stands."""
     while frame is not None:
         file = frame.f_code.co_filename
-        place = f"{file.rsplit('/', 2)[-2]}/{file.rsplit('/', 1)[-1]}:{frame.f_lineno} {frame.f_code.co_name}"
+        place = f"{'/'.join(file.split('/')[-2:])}:{frame.f_lineno} {frame.f_code.co_name}"
         if any(part in file for part in _SDK):
             return False, place
         if any(part in file for part in _OURS) and "/tests/" not in file and "site-packages" not in file:
