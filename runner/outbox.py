@@ -100,14 +100,11 @@ class Outbox:
     def finish(self, *last: Event) -> None:
         """The last events of the run, back to back: nothing is awaited between them (G1).
 
-        A card that shows something is brought up to the answer first, so that the two agree. Before a failure nothing
-        stands in the way: a stopped run is closed by the Host at its first result, which has to be the answer (G2).
+        A card that shows something is brought up to the answer first, so that the two agree; not so after `hush`.
         """
         self._pending = None
         answer = next((event for event in last if isinstance(event, Answer)), None)
-        if isinstance(last[-1], Failed):
-            self._queue.clear()
-        elif answer is not None and self._sequence:
+        if answer is not None and self._sequence and not self._hushed:
             self._queue.extend(self._snapshot(answer.text))
         self._queue.extend(last)
         self._finished = True

@@ -77,6 +77,12 @@ async def read_past(
     return _as_past(paging.history(), notes)
 
 
+async def holds_row(host: Host, cursor: str) -> bool:
+    """Whether the conversation still has the row of a cursor: a reset hides it. Raises HostCallFailed."""
+    page = await host.history_page(before=str(order(cursor) + 1), limit=1)
+    return any(item.cursor == cursor for item in page.items)
+
+
 def _as_past(history: History[_Listed], notes: list[str]) -> Past:
     return Past(
         recent=_rows(history.recent),

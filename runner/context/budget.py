@@ -11,7 +11,7 @@ LEAST_WINDOW: Final = 512
 """No model is smaller (tokens); a refused size below this is not believed as a window."""
 
 NEAR: Final = 0.9
-"""From this share of the input budget on the request is counted whole, not by sums (F2)."""
+"""At this share of the input budget the request is counted whole once more, not by sums (F2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Budget:
 
     @property
     def near(self) -> int:
-        """From this many tokens on, sums are not enough (F2)."""
+        """At this many tokens a sum is not enough (F2)."""
         return int(self.input * NEAR)
 
     def tighter(self, counted: int) -> Self:

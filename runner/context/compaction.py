@@ -319,16 +319,26 @@ class Context:
         }
         return max(parts, key=lambda part: parts[part])
 
-    async def save(self, load: Callable[[], Awaitable[Json]], store: Callable[[Json], Awaitable[None]]) -> None:
+    async def save(
+        self,
+        load: Callable[[], Awaitable[Json]],
+        store: Callable[[Json], Awaitable[None]],
+        holds: Callable[[str], Awaitable[bool]],
+    ) -> None:
         """Write the checkpoint if it changed: one read, at most one write. To be called once, at the end of the run.
 
-        `load` and `store` are the state key's own; a HostCallFailed of theirs is logged and costs a later summary.
+        `load` and `store` are the state key's own, `holds` tells whether the conversation still has the row of a
+        cursor; a HostCallFailed of theirs is logged and costs a later summary.
         """
-        if self._checkpoint is None or self._checkpoint == self._base:
+        ours = self._checkpoint
+        if ours is None or ours == self._base:
             return
         try:
             current = checkpoints.read(await load())
-            merged = checkpoints.merge(self._base, current, self._checkpoint)
+            if self._base is None and ours.covers_until is not None and not await holds(ours.covers_until):
+                self._log("context: the conversation was reset; its summary is not remembered")
+                return
+            merged = checkpoints.merge(self._base, current, ours)
             if merged is not None:
                 await store(checkpoints.write(merged))
         except HostCallFailed as failure:

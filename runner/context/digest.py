@@ -39,17 +39,20 @@ Entry = tuple[str, str]
 def digest(units: tuple[Unit, ...], *, previous: str | None, limit: int, price: Callable[[str], int]) -> str:
     """A summary of at most `limit` tokens by `price`. `units` oldest first, all newer than `previous`.
 
-    The limit is filled from the newest line backwards: the goal, two thirds for the new part, then the summary so far,
-    whose rules, decisions and facts with identifiers go first, then whatever else is left.
+    The limit is filled from the newest line backwards: the goal, up to a half for rules and facts of the new part, two
+    thirds for the new part altogether, then the summary so far, whose rules, decisions and facts with identifiers go
+    first, then whatever else is left.
     """
     old = list(read_entries(previous or ""))
     filling = _Filling(limit, price)
     filling.add(_goal(units, old), limit // 3)
-    filling.add(_newest_first(units), limit * 2 // 3)
+    newest = list(_newest_first(units))
+    filling.add((entry for entry in newest if entry[0] != DONE), limit // 2)
+    filling.add(newest, limit * 2 // 3)
     firm = [entry for entry in reversed(old) if entry[0] in (FACTS, CONSTRAINTS, DECISIONS)]
     filling.add((entry for entry in firm if entry[0] != FACTS or _IDENTIFIER.search(entry[1])), limit)
     filling.add((*firm, *reversed(old)), limit)
-    filling.add(_newest_first(units), limit)
+    filling.add(newest, limit)
     return filling.text()
 
 

@@ -30,7 +30,8 @@ class Meter:
 
     A request that only got units added since the last count costs one call with those units alone; the same request
     again costs none. Anything else is counted whole: the first request, another model, another system message or other
-    tools, changed units (stubs, a compaction), and every request from 90 % of the budget on.
+    tools, changed units (stubs, a compaction), the request that reaches 90 % of the budget, and one whose sum is above
+    the budget: sums err on the safe side, so between these two a whole count would only cost bytes.
     """
 
     def __init__(self, count: Count) -> None:
@@ -38,18 +39,19 @@ class Meter:
         self._model: str | None = None
         self._request: Request | None = None
         self._tokens = 0
+        self._certain = 0
         self.calls = 0
         """Host calls made so far, repeated ones included."""
 
     async def measure(self, request: Request, *, model: str, budget: Budget) -> int:
         """Host tokens of the request. Raises CountFailed, CountingUnavailable."""
         known = self._known_units(request, model)
-        if known is None or (self._tokens >= budget.near and known < len(request.units)):
+        if known is None:
             return await self._whole(request, model)
         if known < len(request.units):
             added = await self._ask(Request(System(), request.units[known:]), model)
             self._remember(request, model, self._tokens + added)
-            if self._tokens >= budget.near:
+            if self._tokens > budget.input or self._tokens >= budget.near > self._certain:
                 return await self._whole(request, model)
         return self._tokens
 
@@ -64,7 +66,8 @@ class Meter:
         return len(last.units) if same else None
 
     async def _whole(self, request: Request, model: str) -> int:
-        self._remember(request, model, await self._ask(request, model))
+        self._certain = await self._ask(request, model)
+        self._remember(request, model, self._certain)
         return self._tokens
 
     def _remember(self, request: Request, model: str, tokens: int) -> None:

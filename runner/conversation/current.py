@@ -32,8 +32,8 @@ def parts_of_input(
     elements: pinned resources stand only there (pitfall 20).
     """
     files = lines_of(attached(value), places)
-    pictures = tuple(image for element in value.contents for image in _images(element))
-    words = "\n".join(filter(None, [value.to_text(), *files]))
+    pictures = tuple(image for element in value.contents for image in _images(element)) or _attached_pictures(value)
+    words = "\n".join(filter(None, [_text_of(value), *files]))
     if not words.strip() and not pictures:
         words = NOTHING_SAID
     return (Text(speakers.says(actor_id, words)), *pictures) if words.strip() or speakers.group else pictures
@@ -62,6 +62,25 @@ def said_in(value: AgentInput) -> str:
     texts = [element.text for element in value.contents if element.type == "text" and element.text]
     own = "\n".join(text for text in texts if text.strip() != _HOST_IMAGE)
     return (own if texts else value.to_text()).strip()
+
+
+def _text_of(value: AgentInput) -> str:
+    """`input.text`, or the text elements where it says nothing."""
+    if value.text and value.text.strip():
+        return value.text
+    return " ".join(element.text for element in value.contents if element.type == "text" and element.text)
+
+
+def _attached_pictures(value: AgentInput) -> tuple[Image, ...]:
+    """Pictures that stand among the attachments only, unless the Host took them out for a model that cannot see."""
+    if any((element.text or "").strip() == _HOST_IMAGE for element in value.contents):
+        return ()
+    pictures = [item for item in value.attachments if item.type == "image"]
+    return tuple(
+        Image(url=item.url) if item.url else Image(base64=item.content)
+        for item in pictures
+        if item.content or (item.url or "").startswith(("http://", "https://"))
+    )
 
 
 def _images(element: ContentElement) -> Sequence[Image]:

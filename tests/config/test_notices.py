@@ -38,6 +38,7 @@ HOLDS = {
     "reason": "the model is gone",
     "tool": "exec",
     "tools": "exec, crawl",
+    "files": "plan.pdf, photos.zip",
     "rounds": 100,
     "seconds": 180,
     "steps": 6,

@@ -320,6 +320,8 @@ class Store:
 
     def __init__(self, value: Json = None, *, fails: str = "") -> None:
         self.value, self.fails, self.writes = value, fails, 0
+        self.hidden = False
+        self.asked: list[str] = []
 
     async def load(self) -> Json:
         if self.fails == "load":
@@ -332,21 +334,37 @@ class Store:
         self.value = value
         self.writes += 1
 
+    async def holds(self, cursor: str) -> bool:
+        self.asked.append(cursor)
+        return not self.hidden
+
 
 async def test_F6_the_checkpoint_is_written_once_after_a_second_look() -> None:
     setting = Setting(Model(GOOD))
     await setting.fit(view(*history(60), user("now")))
     store = Store()
-    await setting.context.save(store.load, store.store)
+    await setting.context.save(store.load, store.store, store.holds)
     assert store.writes == 1
     assert read(store.value) == setting.context.checkpoint
+
+
+async def test_F6_a_reset_during_the_first_compaction_leaves_nothing_behind() -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store()
+    store.hidden = True
+    await setting.context.save(store.load, store.store, store.holds)
+    checkpoint = setting.context.checkpoint
+    assert checkpoint is not None and store.asked == [checkpoint.covers_until]
+    assert (store.writes, store.value) == (0, None)
+    assert "reset" in setting.lines[-1]
 
 
 async def test_F6_other_things_are_remembered_beside_the_summary() -> None:
     setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}}))
     setting.context.note("offered", ["read"])
     store = Store(write(Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}})))
-    await setting.context.save(store.load, store.store)
+    await setting.context.save(store.load, store.store, store.holds)
     stored = read(store.value)
     assert stored is not None and stored.summary == GOOD
     assert stored.notes == {"names": {"7": "Ann"}, "offered": ["read"]}
@@ -356,7 +374,7 @@ async def test_F6_a_run_that_changed_nothing_neither_reads_nor_writes() -> None:
     setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9"))
     await setting.fit(view(user("hi")))
     store = Store(fails="load")
-    await setting.context.save(store.load, store.store)
+    await setting.context.save(store.load, store.store, store.holds)
     assert setting.lines == []
 
 
@@ -365,7 +383,7 @@ async def test_Q4_a_state_that_fails_costs_a_log_line_only(fails: str) -> None:
     setting = Setting(Model(GOOD))
     await setting.fit(view(*history(60), user("now")))
     store = Store(fails=fails)
-    await setting.context.save(store.load, store.store)
+    await setting.context.save(store.load, store.store, store.holds)
     assert store.writes == 0
     assert "not saved" in setting.lines[-1]
 
@@ -398,7 +416,7 @@ async def test_F3_the_real_session_replayed_turn_by_turn_never_breaks(window: in
         for kept in units:
             assert not isinstance(kept, AssistantTurn) or len(kept.calls) == len(kept.results)
     spent = setting.context.spent
-    assert setting.host.counts <= len(session()) + 3 * spent.compactions + 2
+    assert setting.host.counts <= len(session()) + 4 * spent.compactions + 2
     assert spent.summaries + spent.digests <= spent.compactions * 2
 
 

@@ -9,7 +9,7 @@ import pytest
 from runner.context.budget import Budget
 from runner.context.meter import CountFailed, Meter, counting_unavailable
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import System, Text, Unit, UserTurn
+from runner.conversation.units import System, Text, Unit
 from runner.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
 from tests.context.conversations import assistant, tool_turn, user
 
@@ -70,17 +70,28 @@ async def test_F2_anything_but_added_units_is_counted_whole(change: str) -> None
     assert host.asked[1] == ("other" if change == "model" else "m", len(changed.units))
 
 
-async def test_F2_near_the_budget_the_request_is_counted_whole_again_with_one_call_a_turn() -> None:
+async def test_F2_the_request_is_counted_whole_where_it_nears_the_budget_and_where_its_sum_exceeds_it() -> None:
     host = Host()
     meter = Meter(host.count)
-    budget = Budget(800, 0)
-    units: tuple[UserTurn, ...] = tuple(user(str(number)) for number in range(6))
-    await meter.measure(Request(SYSTEM, units), model="m", budget=budget)
-    for _ in range(3):
-        units = (*units, user("next"))
-        tokens = await meter.measure(Request(SYSTEM, units), model="m", budget=budget)
-        assert tokens == 53 + 100 * len(units)
-    assert host.asked == [("m", 6), ("m", 1), ("m", 7), ("m", 8), ("m", 9)]
+    budget = Budget(1_000, 0)
+    units: tuple[Unit, ...] = tuple(user(str(place)) for place in range(4))
+    sizes: list[int] = []
+    for _ in range(6):
+        units = (*units, user("x"))
+        sizes.append(await meter.measure(Request(SYSTEM, units), model="m", budget=budget))
+    assert sizes == [553, 656, 759, 862, 953, 1053]
+    assert host.asked == [("m", 5), *[("m", 1)] * 4, ("m", 9), ("m", 1), ("m", 10)]
+
+
+async def test_F2_between_there_and_the_budget_only_what_was_added_is_counted() -> None:
+    host = Host()
+    meter = Meter(host.count)
+    budget = Budget(1_000, 0)
+    units: tuple[Unit, ...] = tuple(user(str(place)) for place in range(9))
+    assert await meter.measure(Request(SYSTEM, units), model="m", budget=budget) == 953
+    wider = Budget(1_058, 0)
+    assert await meter.measure(Request(SYSTEM, (*units, user("x"))), model="m", budget=wider) == 1_056
+    assert host.asked == [("m", 9), ("m", 1)]
 
 
 async def test_Q1_a_hundred_tool_rounds_cost_a_hundred_and_one_counts() -> None:

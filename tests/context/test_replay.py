@@ -128,6 +128,11 @@ class World:
             raise HostCallFailed("state_set", HostFailure.CONNECTION, "gone")
         self.state = value
 
+    async def holds(self, cursor: str) -> bool:
+        if self.fails():
+            raise HostCallFailed("history_page", HostFailure.TIMEOUT, "late")
+        return any(row.cursor == cursor for row in self.rows)
+
     async def run(self, *, question: Row, snapshot: Json) -> Context:
         """One run up to its answer; `snapshot` is the state as it was when the run began."""
         checkpoint = read(snapshot)
@@ -186,7 +191,7 @@ async def one_turn(world: World) -> None:
         # Another run of the chat began at the same time and ends first (J5).
         contexts.insert(0, await world.run(question=question, snapshot=snapshot))
     for context in contexts:
-        await context.save(world.load, world.store)
+        await context.save(world.load, world.store, world.holds)
     if not world.fails():
         world.say("assistant", world.random.randint(0, 60))
     world.check()
@@ -216,7 +221,7 @@ async def test_Q1_four_hundred_rows_cold_into_24k_cost_one_summary_and_record_th
         world.say("assistant" if number % 2 else "user", 85)
     world.say("user", 2)
     context = await world.run(question=world.rows[-1], snapshot=None)
-    await context.save(world.load, world.store)
+    await context.save(world.load, world.store, world.holds)
     assert world.summaries == 1
     assert world.calls + world.counts <= 6
     checkpoint = world.check()
@@ -269,7 +274,7 @@ async def test_F5_a_fact_of_turn_3_still_stands_in_the_request_of_turn_60(seed: 
             if role == "user":
                 context = await world.run(question=world.rows[-1], snapshot=world.state)
         assert context is not None
-        await context.save(world.load, world.store)
+        await context.save(world.load, world.store, world.holds)
     assert context is not None
     assert fact in context.summary
     assert world.summaries > 3

@@ -190,6 +190,16 @@ def test_F5_the_newest_facts_win_and_identifiers_are_kept_exactly() -> None:
     assert kept == list(range(300 - len(kept), 300))
 
 
+def test_F5_the_digest_keeps_older_facts_before_newer_chatter() -> None:
+    chatter = "we talked of this. and of that. and of other things. " * 4
+    units = tuple(
+        unit for n in range(40) for unit in (user(f"Case {n} has number 88-{n:03}. {chatter}"), assistant("ok"))
+    )
+    made = digest(units, previous=None, limit=1_200, price=PRICES.text)
+    assert [n for n in range(40) if f"88-{n:03}" not in made] == []
+    assert "asked: we talked of this." in made
+
+
 def test_F5_the_digest_carries_facts_of_the_summary_so_far() -> None:
     made = digest((user("go on"), assistant("I went on.")), previous=GOOD, limit=500, price=PRICES.text)
     assert "OPS-4471" in made and "db/schema.sql" in made

@@ -89,7 +89,7 @@ def _names(bed: Bed, chat: Chat, runs: Sequence[str], runner_id: str, pipeline: 
         f"instance_{bed.langbot.api.session.workspace}": "<instance>",
         bed.langbot.api.session.workspace: "<workspace>",
     }
-    return {run: "<run>" for run in runs} | own | {model: name for name, model in bed.model_ids.items()}
+    return dict.fromkeys(runs, "<run>") | own | {model: name for name, model in bed.model_ids.items()}
 
 
 def _cards(turn: ChatTurn) -> list[tuple[str, str]]:

@@ -69,8 +69,8 @@ class Turn:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A chat. `tools`: `{name, description, parameters, result}`; `history`: the rows expected in the end. `models`: the
-    primary and its fallbacks. `probe`: it is played with the runner that only asks its Host.
+    """A chat. `tools`: `{name, description, parameters, result}`; `history`: the rows expected in the end. `models`:
+    the primary and its fallbacks. `probe`: it is played with the runner that only asks its Host.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The scenarios of tests/scenarios on the test host: the real LangBot plays the same file in tests/e2e/test_parity.py."""
+"""The scenarios of tests/scenarios on the test host: the real LangBot plays the same file in tests/e2e."""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ def assert_ended(run: RunRecord, *, ended: bool = True) -> None:
         assert run.final_text.startswith(run.deltas[-1])
         # A snapshot carries its text twice, so beyond half a frame there are none any more (C6).
         too_long = 2 * len(json.dumps(run.final_text)) > FRAME_BUDGET
-        assert run.final_text == run.deltas[-1] or too_long
+        # A stopped run is closed at its first result: no snapshot may come before its answer (G2).
+        assert run.final_text == run.deltas[-1] or too_long or run.status == "cancelled"
     assert all(late.startswith(early) for early, late in _grown(run)), run.deltas
     assert broken_rules(run) == []
     assert lost_steering(run) == []

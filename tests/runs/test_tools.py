@@ -251,7 +251,7 @@ async def test_D4_pictures_are_left_out_for_the_rest_of_the_run_after_a_refusal(
     await assert_sound(host, run)
 
 
-@pytest.mark.parametrize("kind", ["plugin", "mcp", "builtin", "skill"])
+@pytest.mark.parametrize("kind", ["plugin", "mcp", "builtin"])
 async def test_D3_a_failing_tool_is_an_error_result_and_no_failed_run(kind: Any) -> None:
     def fail() -> None:
         raise OSError("disk full")

@@ -121,7 +121,6 @@ def test_C8_retryable_only_for_network_timeouts_and_rate_limits(causes: list[Mod
     "outcome",
     [
         TimeIsUp(),
-        BrokenOff(ModelFailed("m", ModelTrouble.NETWORK, "x"), "half"),
         all_failed(ModelTrouble.NETWORK),
         KeyError("bug"),
         NoUsableModel("x"),
@@ -131,6 +130,13 @@ def test_C6_what_was_shown_stays_when_a_run_stops_and_the_note_is_part_of_it(out
     _, answers, last = split(stopped(outcome, visible("half an answer"), english, USAGE))
     assert len(answers) == 1 and answers[0].text.startswith("half an answer\n\n")
     assert len(answers[0].text) > len("half an answer\n\n")
+    assert last == Completed("error", USAGE)
+
+
+def test_C1_a_reply_that_broke_off_was_marked_already_and_is_completed_as_it_stands() -> None:
+    broken = BrokenOff(ModelFailed("m", ModelTrouble.NETWORK, "x"), "half")
+    _, answers, last = split(stopped(broken, visible("half [broken off]"), english, USAGE))
+    assert [answer.text for answer in answers] == ["half [broken off]"]
     assert last == Completed("error", USAGE)
 
 

@@ -107,7 +107,8 @@ async def test_C1_after_the_first_visible_letter_nobody_takes_over() -> None:
     with pytest.raises(BrokenOff) as told:
         await world.turns.take()
     assert told.value.cause is ModelTrouble.NETWORK
-    assert world.models_asked() == ["a"] and world.visible.text == "half"
+    assert world.models_asked() == ["a"] and told.value.half == "half"
+    assert world.visible.text == f"half\n\n{english(Notice.BROKEN_OFF_NOTE)}"
 
 
 async def test_C1_the_model_that_answered_stays_for_the_run() -> None:

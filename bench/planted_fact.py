@@ -1,0 +1,137 @@
+"""A fact of turn 3, asked for in the last turn of a chat that outgrew its window, with a real model as summariser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from dataclasses import asdict, dataclass
+from random import Random
+
+import httpx
+
+from demo.endpoint import Endpoint, from_environment
+from demo.errors import DemoError
+from tests.host import Model, ModelRequest, Reason, Reply, RunRecord
+from tests.runs.long_chats import chats, is_summary, prose, summaries, summary_in, window
+from tests.runs.scenes import host_with
+
+_SECONDS = 900.0
+_ANSWER_TOKENS = 120
+_SUMMARY_TOKENS = 700
+_PLACES = ("boathouse", "observatory", "greenhouse", "archive", "workshop", "cellar")
+_THINGS = ("cabinet", "safe", "locker", "chest", "gate")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One chat. `in_request`: the last request held the fact, in its summary or in words; `answered`: the model named
+    it. `by_model` counts summaries that were taken, `refused` those that were none, `digests` those made without a
+    model; `waited` in seconds for all summaries."""
+
+    seed: int
+    fact: str
+    in_request: bool
+    answered: bool
+    asked: int
+    by_model: int
+    refused: int
+    digests: int
+    seconds_waited: float
+    answer: str
+    summary: str
+
+
+class Writer:
+    """The real model behind the test host: it writes the summaries and the last answer, a script says the rest."""
+
+    def __init__(self, endpoint: Endpoint, random: Random) -> None:
+        self._endpoint = endpoint
+        self._random = random
+        self.last = False
+        self.waited = 0.0
+
+    async def __call__(self, request: ModelRequest) -> Reply:
+        if not is_summary(request):
+            return await self._ask(request, _ANSWER_TOKENS) if self.last else Reply(prose(self._random, 60))
+        start = time.perf_counter()
+        reply = await self._ask(request, _SUMMARY_TOKENS)
+        self.waited += time.perf_counter() - start
+        return reply
+
+    async def _ask(self, request: ModelRequest, tokens: int) -> Reply:
+        body = {"model": self._endpoint.name, "messages": request.messages, "max_tokens": tokens, "temperature": 0.0}
+        headers = {"Authorization": f"Bearer {self._endpoint.api_key}"}
+        async with httpx.AsyncClient(timeout=_SECONDS) as client:
+            answer = await client.post(f"{self._endpoint.base_url}/chat/completions", json=body, headers=headers)
+        if answer.status_code != 200:
+            return Reply(error=Reason.CONTEXT_LENGTH if answer.status_code == 400 else Reason.API_ERROR)
+        choice = answer.json()["choices"][0]
+        return Reply(str(choice["message"].get("content") or ""), finish_reason=choice.get("finish_reason"))
+
+
+async def score(endpoint: Endpoint, seed: int, turns: int, tokens: int) -> Score:
+    """Play one chat; what is said and the fact depend on the seed alone."""
+    random = Random(seed)
+    place, thing = random.choice(_PLACES), random.choice(_THINGS)
+    code = f"{random.choice('QWXZ')}{random.choice('KJVB')}-{random.randint(1000, 9999)}"
+    writer = Writer(endpoint, random)
+    settings = window(tokens, date_grounding=False, timeout=86_400)
+    host = host_with(models=[Model("m1", default=writer)], config=settings, result_seconds=0)
+    async with host:
+        for turn in range(1, turns):
+            told = f"Please remember: the code of the {thing} in the {place} is {code}. " if turn == 3 else ""
+            await host.say(f"{told}{prose(random, 60)}")
+        writer.last = True
+        run = await host.say(f"What is the code of the {thing} in the {place}? Answer with the code.")
+    return _score(seed, code, writer, host.runs, run)
+
+
+def _score(seed: int, code: str, writer: Writer, runs: list[RunRecord], last: RunRecord) -> Score:
+    logs = [line for run in runs for line in run.logs]
+    asked = sum(len(summaries(run)) for run in runs)
+    refused = sum("a summary was refused" in line or "no summary:" in line for line in logs)
+    request = chats(last)[-1]
+    return Score(
+        seed=seed,
+        fact=code,
+        in_request=code in request.text,
+        answered=code in (last.final_text or ""),
+        asked=asked,
+        by_model=asked - refused,
+        refused=refused,
+        digests=refused,
+        seconds_waited=round(writer.waited, 1),
+        answer=last.final_text or "",
+        summary=summary_in(request) or "",
+    )
+
+
+def main(*, seeds: int, turns: int, tokens: int) -> int:
+    """Print a line for each chat, the score, and all as JSON. Exit code 2: no model to ask."""
+    try:
+        endpoint = from_environment(os.environ)
+    except DemoError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if endpoint is None:
+        print("set MODEL_BASE_URL (and MODEL_NAME, MODEL_API_KEY) to an OpenAI-compatible endpoint", file=sys.stderr)
+        return 2
+    scores = []
+    for seed in range(1, seeds + 1):
+        scores.append(asyncio.run(score(endpoint, seed, turns, tokens)))
+        print(_line(scores[-1]), flush=True)
+    held, named = sum(one.in_request for one in scores), sum(one.answered for one in scores)
+    print(f"{endpoint.name}, {turns} turns, {tokens:,} tokens: in the request {held}/{seeds}, answered {named}/{seeds}")
+    print(json.dumps([asdict(one) for one in scores], ensure_ascii=False))
+    return 0
+
+
+def _line(one: Score) -> str:
+    return (
+        f"seed {one.seed}: {one.fact} {'held' if one.in_request else 'LOST'}, "
+        f"{'answered' if one.answered else 'not answered'}; {one.by_model} summaries by the model, "
+        f"{one.refused} refused, {one.seconds_waited:.0f} s waited; answer: {one.answer[:120]!r}"
+    )

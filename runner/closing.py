@@ -1,0 +1,86 @@
+"""What a run has to settle before its last words: files, memory, checkpoint, follow-ups (B6, D5, F6, G1, H3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+
+from runner import clock
+from runner.context import checkpoint as checkpoints
+from runner.deadline import Deadline
+from runner.errors import HostCallFailed
+from runner.events import Json
+from runner.parts import Parts, Surroundings
+from runner.past import holds_row
+
+_SAVE_LIMIT = 1.5
+"""Seconds that saving the checkpoint may take when a run has failed: less than what is left before the Host's end."""
+
+_COLLECT_LIMIT = 60.0
+"""Seconds that fetching files out of the sandbox may keep the finished answer waiting."""
+
+
+class Closing:
+    """Settles one run. A failure here costs memory, never the answer (Q4)."""
+
+    def __init__(self, around: Surroundings, parts: Parts, deadline: Deadline) -> None:
+        self._around = around
+        self._parts = parts
+        self._deadline = deadline
+        self._saved = False
+
+    async def settle(self, *, silent: bool, wordless: bool) -> None:
+        """Everything that comes before the last look for follow-ups.
+
+        `silent`: the tools asked to end here; `wordless`: nothing will be sent, so the record cannot ride on it (D5).
+        """
+        self._around.outbox.flush()
+        if not silent or self._around.visible.shown:
+            await self._around.sandbox.collect(self._collect_until())
+        try:
+            if wordless:
+                await self._parts.memory.put_aside(self._around.host)
+            else:
+                await self._parts.memory.settle(self._around.host)
+        except HostCallFailed as failure:
+            self._around.warn(f"the record of tools could not be kept: {failure}")
+        await self._save_checkpoint()
+
+    async def save_what_was_learned(self) -> None:
+        """After a failure too: the size a model refused is its window from now on (C7). Bounded in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SAVE_LIMIT):
+                await self._save_checkpoint()
+
+    async def name_what_stays_open(self, *, look: bool) -> None:
+        """What was said to a run that cannot answer any more is named in the log (G1). `look`: ask once more first."""
+        steering = self._parts.steering
+        if look:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SAVE_LIMIT):
+                    await steering.pull()
+        if steering.unanswered:
+            self._around.warn(f"{steering.unanswered} follow-up message(s) were taken and not answered")
+
+    def record(self) -> Mapping[str, Json] | None:
+        """The private record for the final message: what tools said, and in a group who is who (B6)."""
+        speakers = self._parts.steering.speakers
+        return self._parts.memory.record(speakers.names if speakers.group else {})
+
+    async def _save_checkpoint(self) -> None:
+        """Once a run at most (F6); it costs no call when nothing was learned."""
+        if self._saved or not self._around.ctx.context.available_apis.state:
+            return
+        self._saved = True
+        host = self._around.host
+        await self._parts.context.save(
+            partial(host.get_state, checkpoints.KEY),
+            partial(host.set_state, checkpoints.KEY),
+            partial(holds_row, host),
+        )
+
+    def _collect_until(self) -> float:
+        end, limit = self._deadline.end, clock.now() + _COLLECT_LIMIT
+        return limit if end is None else min(limit, end - _SAVE_LIMIT)

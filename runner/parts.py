@@ -1,0 +1,145 @@
+"""The parts of one run, made from what was assembled: context, view, turns, rounds, steering."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+
+from config.choices import ToolMode
+from config.settings import Settings
+from runner.assembly import Assembled
+from runner.box import Sandbox
+from runner.context.budget import Budget
+from runner.context.checkpoint import Checkpoint
+from runner.context.compaction import Context, Wishes
+from runner.context.meter import Meter
+from runner.context.summary import Summarise, SummaryReply
+from runner.context.tokens import Ruler, load_tokenizer
+from runner.conversation.request import Request
+from runner.conversation.units import AssistantTurn
+from runner.delivery import Delivery
+from runner.events import Log
+from runner.host import Host
+from runner.memory import ToolMemory
+from runner.models.bench import Bench
+from runner.models.reply import Reply
+from runner.outbox import Outbox
+from runner.progress import Progress
+from runner.rounds import Rounds
+from runner.steering import Steering
+from runner.tools.call_ids import CallIds
+from runner.tools.execute import Executor, ToolSlots
+from runner.tools.results import Renderer
+from runner.turn import Turns
+from runner.view import RunView
+from runner.visible import Visible
+
+WINDOW_KEY = "model_context_window_tokens"
+"""Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run has before anything is asked of the Host."""
+
+    ctx: RunnerContext
+    host: Host
+    settings: Settings
+    tool_slots: ToolSlots
+    outbox: Outbox
+    visible: Visible
+    progress: Progress
+    delivery: Delivery
+    sandbox: Sandbox
+    say: Callable[..., str]
+
+    def warn(self, text: str) -> None:
+        """A line for the bot's owner."""
+        self.outbox.post(Log(text, "warning"))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run works with once it is assembled."""
+
+    context: Context
+    view: RunView
+    turns: Turns
+    rounds: Rounds
+    steering: Steering
+    memory: ToolMemory
+
+
+async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
+    """Build everything for the loop. Loads the tokenizer if no run has done so yet."""
+    context = await _context(around, start, bench)
+    view = RunView(start.view, context, partial(_budget, around, start.checkpoint))
+    view.ask(start.question)
+    turns = Turns(
+        bench,
+        view,
+        around.visible,
+        around.outbox.show,
+        around.progress,
+        around.say,
+        around.warn,
+        around.delivery.may_be_silent,
+    )
+    rounds = _rounds(around, start)
+    around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
+    return Parts(context, view, turns, rounds, Steering(around.host, start.speakers), start.memory)
+
+
+async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:
+    apis, limits = around.ctx.context.available_apis, around.settings.context
+    return Context(
+        meter=Meter(bench.count),
+        ruler=Ruler(await load_tokenizer()),
+        wishes=Wishes(limits.keep_recent_tokens, limits.summary_tokens),
+        summarisers=[_summariser(write) for write in bench.writers()],
+        now=time.time,
+        log=lambda line: around.outbox.post(Log(line)),
+        checkpoint=start.checkpoint,
+        durable=apis.state and apis.history_page,
+        unread=start.past.unread,
+        empty=start.past.empty,
+    )
+
+
+def _summariser(write: Callable[[Request], Awaitable[Reply]]) -> Summarise:
+    """A model as the context wants one for summaries (F5)."""
+
+    async def summarise(request: Request) -> SummaryReply:
+        reply = await write(request)
+        return SummaryReply(reply.text, bool(reply.calls), "length" if reply.cut else None)
+
+    return summarise
+
+
+def _budget(around: Surroundings, checkpoint: Checkpoint | None, model_id: str) -> Budget:
+    limits = around.settings.context
+    reported = around.ctx.runtime.metadata.get(WINDOW_KEY)
+    learned = checkpoint.windows.get(model_id) if checkpoint else None
+    return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported, learned=learned)
+
+
+def _rounds(around: Surroundings, start: Assembled) -> Rounds:
+    settings = around.settings
+    executor = Executor(
+        around.delivery.listening(around.sandbox.call_tool),
+        Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
+        around.tool_slots,
+        around.outbox.post,
+        serial=settings.tools.mode is ToolMode.SERIAL,
+    )
+    taken = (call.id for unit in start.view.units if isinstance(unit, AssistantTurn) for call in unit.calls)
+    return Rounds(start.catalogue, executor, around.progress, around.say, CallIds(taken), start.memory)
+
+
+def _skill_chars(settings: Settings) -> int:
+    """Characters of a skill's text: a quarter of the input budget (D4), at a cautious 3 characters a token."""
+    return settings.context.input_budget() // 4 * 3

@@ -1,0 +1,167 @@
+"""What the documents say is what stands in the code: names, numbers, paths and commands."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from config.fields import FIELDS
+from config.form import load_labels
+from config.locales import Locale
+from config.notices import Notice, say
+from tests.docs.tables import READMES, ROOT, UNBUILT, written
+
+GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*READMES.values(), *GUIDES]
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+every_readme = pytest.mark.parametrize("locale", READMES)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def code_in(page: Path) -> list[str]:
+    """Everything a page sets in code type: inline, and line by line in blocks."""
+    fenced: list[str] = []
+    plain: list[str] = []
+    for place, part in enumerate(re.split(r"^ *```.*$", text_of(page), flags=re.MULTILINE)):
+        (fenced if place % 2 else plain).append(part)
+    return [line for part in fenced for line in part.splitlines()] + re.findall(r"`([^`\n]+)`", "\n".join(plain))
+
+
+@cache
+def attributes_read() -> frozenset[str]:
+    """Every attribute that the agent, its door and the settings themselves look at."""
+    modules = [*(ROOT / "runner").rglob("*.py"), *(ROOT / "components").rglob("*.py"), ROOT / "config" / "settings.py"]
+    trees = (ast.parse(text_of(module)) for module in modules)
+    return frozenset(node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+
+
+@every_readme
+def test_A3_the_table_of_every_readme_is_the_form(locale: Locale) -> None:
+    text = text_of(READMES[locale])
+    assert text == written(text, locale), "run `python -m tests.docs.tables`"
+
+
+def test_a_readme_that_lost_the_marks_of_its_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="has lost"):
+        written("# LocalAgent\n", Locale.EN_US)
+
+
+@every_readme
+def test_A3_the_form_says_of_each_field_that_nothing_reads_that_it_has_no_effect_yet(locale: Locale) -> None:
+    said = {name for name, label in load_labels()[locale].items() if label.help.startswith(UNBUILT[locale])}
+    unread = {
+        field.name
+        for field in FIELDS
+        if field.at and any(part not in attributes_read() for part in field.at.split("."))
+    }
+    assert said == unread
+    assert said <= set(re.findall(r"`([\w-]+)`", text_of(ROOT / "CHANGELOG.md")))
+
+
+@every_readme
+def test_C8_every_readme_explains_the_sentence_for_a_missing_model_in_the_words_of_the_chat(locale: Locale) -> None:
+    first = re.split(r"(?<=[.。]) ?", say(Notice.NO_MODEL, locale))[0]
+    assert first.split(" กรุณา")[0] in text_of(READMES[locale])
+
+
+@every_readme
+def test_every_readme_leads_to_all_others(locale: Locale) -> None:
+    links = {target.rpartition("/")[2] for target in re.findall(r"\]\(([^)#]+)", text_of(READMES[locale]))}
+    assert {page.name for other, page in READMES.items() if other is not locale} <= links
+
+
+@every_page
+def test_every_link_inside_the_repository_leads_somewhere(page: Path) -> None:
+    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)) if "://" not in target]
+    for target in targets:
+        path, _, heading = target.partition("#")
+        assert (page.parent / path).exists() if path else heading in headings(page), target
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    found = re.findall(r"^#+ (.+)$", text_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@every_page
+def test_every_path_that_is_named_exists(page: Path) -> None:
+    folders = ("assets", "components", "config", "demo", "docs", "readme", "runner", "tests")
+    named = [code for code in code_in(page) if re.fullmatch(rf"(?:{'|'.join(folders)})/[\w./-]*", code)]
+    named += [code for code in code_in(page) if re.fullmatch(r"[\w-]+\.(?:md|txt|toml|yaml)", code)]
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@every_page
+def test_every_make_target_that_is_named_is_one(page: Path) -> None:
+    targets = set(re.findall(r"^([\w-]+):", text_of(ROOT / "Makefile"), flags=re.MULTILINE))
+    named = {target for code in code_in(page) for target in re.findall(r"\bmake ([a-z][\w-]*)", code)}
+    assert named <= targets
+
+
+@every_page
+def test_every_variable_of_the_environment_that_is_named_is_read_by_the_demo_or_the_tests(page: Path) -> None:
+    ours = r"\b(?:MODEL|DEMO|LOCALAGENT)_[A-Z_]*[A-Z]\b"
+    sources = [*(ROOT / "demo").glob("*.py"), *(ROOT / "tests" / "e2e").glob("*.py"), ROOT / "Makefile"]
+    known = {name for source in sources for name in re.findall(ours, text_of(source))}
+    assert {name for code in code_in(page) for name in re.findall(ours, code)} <= known
+
+
+@every_page
+def test_every_code_of_a_failure_that_is_named_is_one(page: Path) -> None:
+    modules = {f"runner.{path.stem}" for path in (ROOT / "runner").iterdir()} | {"runner.compaction.checkpoint"}
+    named = {code for code in code_in(page) if re.fullmatch(r"runner\.[a-z_.]+[a-z]", code)} - modules
+    said = "".join(text_of(module) for module in (ROOT / "runner").glob("*.py"))
+    assert [code for code in named if code not in said] == []
+
+
+@every_page
+def test_no_page_knows_somebodys_machine(page: Path) -> None:
+    assert re.findall(r"(?<![\w.~])/(?:home|root|opt|work|tmp|Users)/", text_of(page)) == []
+
+
+def test_the_walk_names_every_module_and_room_of_the_agent() -> None:
+    text = text_of(ARCHITECTURE)
+    modules = [path for path in (ROOT / "runner").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    names = [path.name + ("" if path.suffix else "/") for path in modules if not path.name.startswith("__")]
+    assert [name for name in names if f"runner/{name}" not in text] == []
+
+
+def test_the_walk_shows_the_layers_that_are_checked() -> None:
+    contract = re.search(r"^layers = \[(.*?)^\]", text_of(ROOT / "pyproject.toml"), flags=re.DOTALL | re.MULTILINE)
+    assert contract is not None
+    checked = [re.sub(r"runner\.", "", line) for line in re.findall(r'"([^"]+)"', contract[1])]
+    block = next(part for part in text_of(ARCHITECTURE).split("```") if part.strip().startswith("components\n"))
+    assert [re.sub(r"runner\.", "", line) for line in block.strip().splitlines()] == checked
+
+
+def requirements(name: str) -> set[str]:
+    lines = [line.split("#")[0].strip() for line in text_of(ROOT / name).splitlines()]
+    return {Requirement(line).name for line in lines if line and not line.startswith("-")}
+
+
+def test_every_dependency_has_its_reason_in_the_part_of_its_file() -> None:
+    parts = re.split(r"^## ", text_of(ROOT / "docs" / "dependencies.md"), flags=re.MULTILINE)[1:]
+    told: dict[str, set[str]] = {}
+    for part in parts:
+        (file,) = re.findall(r"`(requirements[\w-]*\.txt)`", part.splitlines()[0])
+        rows = re.findall(r"^\| ([^|]+) \|", part, flags=re.MULTILINE)
+        told[file] = {name for row in rows for name in row.split(", ")} - {"Package", "---"}
+    assert told == {path.name: requirements(path.name) for path in ROOT.glob("requirements*.txt")}
+
+
+def test_the_changes_begin_with_the_version_of_the_package() -> None:
+    version = yaml.safe_load(text_of(ROOT / "manifest.yaml"))["metadata"]["version"]
+    assert re.findall(r"^## (\S+)", text_of(ROOT / "CHANGELOG.md"), flags=re.MULTILINE)[0] == version
+    assert f"-{version}.lbpkg" in text_of(READMES[Locale.EN_US])

@@ -1,0 +1,60 @@
+"""A group on the tests' platform, and a bot in it that is bound to a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from demo.processes import wait_until
+from tests.e2e.bed import Bed
+from tests.e2e.onebot import TOKEN, OneBot
+from tests.e2e.toolbox import request
+
+GROUP = 900
+
+
+class GroupChat(OneBot):
+    """A platform with one group."""
+
+    @property
+    def conversation(self) -> str:
+        """LangBot's id of the group's conversation."""
+        return f"group_{GROUP}"
+
+    def says(self, text: str, user: int, nickname: str) -> None:
+        """A member writes into the group."""
+        self._say(
+            {
+                "post_type": "message",
+                "message_type": "group",
+                "sub_type": "normal",
+                "message_id": next(self._numbers),
+                "group_id": GROUP,
+                "user_id": user,
+                "message": [{"type": "text", "data": {"text": text}}],
+                "raw_message": text,
+                "font": 0,
+                "sender": {"user_id": user, "nickname": nickname, "card": "", "role": "member", "title": ""},
+            }
+        )
+
+
+@contextmanager
+def group_bot(bed: Bed, pipeline: str, platform: OneBot) -> Iterator[None]:
+    """A bot on the platform whose messages go to a pipeline; connected when this begins."""
+    config = {"connection_mode": "forward_ws", "ws_url": platform.url, "access-token": TOKEN}
+    body = {
+        "name": "group bot",
+        "description": "",
+        "adapter": "onebot-v11",
+        "adapter_config": config,
+        "enable": True,
+        "event_bindings": [{"event_pattern": "message.received", "target_type": "pipeline", "target_uuid": pipeline}],
+    }
+    bot = str(request(bed, "POST", "/platform/bots", json=body)["uuid"])
+    request(bed, "PUT", f"/platform/bots/{bot}", json={"enable": True})
+    try:
+        wait_until("the bot's connection", lambda: platform.connected, seconds=30)
+        yield
+    finally:
+        request(bed, "DELETE", f"/platform/bots/{bot}")

@@ -1,0 +1,121 @@
+"""What the tests give the real LangBot to work with: a plugin with tools, an MCP server over HTTP, a skill package."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from demo import package
+from demo.langbot import base_environment
+from demo.ports import free_ports
+from demo.processes import Children, wait_until
+from tests.e2e.bed import Bed
+from tests.e2e.scripted_model import Call, Reply, Request
+
+HERE = Path(__file__).parent
+PLUGIN = HERE / "plugins" / "toolbox"
+SKILL = HERE / "skills" / "tide-tables"
+
+# A JSON value on the wire.
+Json = dict[str, Any]
+
+
+def call(name: str, id: str = "call_0", **arguments: object) -> Call:
+    return Call(name, json.dumps(arguments), id)
+
+
+def calls(*made: Call, text: str = "") -> Reply:
+    """A reply of tool calls, with a text before them."""
+    return Reply(chunks=(text,) if text else (), calls=made)
+
+
+def offered(request: Request) -> set[str]:
+    """The names of the tools in a request."""
+    return {str(tool["function"]["name"]) for tool in request.body.get("tools") or ()}
+
+
+def tool_texts(request: Request) -> list[str]:
+    """The tool messages of a request, in order."""
+    return [text for role, text in request.texts if role == "tool"]
+
+
+@contextmanager
+def plugin_installed(bed: Bed, folder: Path) -> Iterator[None]:
+    """The toolbox plugin, built into `folder` and installed through LangBot's endpoint."""
+    who = package.identity(PLUGIN)
+    bed.langbot.api.install(package.build(PLUGIN, folder))
+    try:
+        wait_until("the plugin's tools", lambda: "weigh" in _tool_names(bed), seconds=60)
+        yield
+    finally:
+        bed.langbot.api.uninstall(who.author, who.name)
+
+
+@contextmanager
+def mcp_server(bed: Bed, folder: Path, name: str = "harbour") -> Iterator[None]:
+    """The tests' MCP server in a process of its own, joined to LangBot by its URL."""
+    (port,) = free_ports(1)
+    with Children() as children:
+        argv = [sys.executable, str(HERE / "mcp_server.py"), str(port)]
+        child = children.start("MCP server", argv, folder, base_environment("-"), folder / "mcp.log")
+        wait_until("the MCP server", lambda: _answers(port), 60, child)
+        settings = {"url": f"http://127.0.0.1:{port}/mcp"}
+        request(
+            bed, "POST", "/mcp/servers", json={"name": name, "mode": "http", "enable": True, "extra_args": settings}
+        )
+        try:
+            wait_until("the MCP server's tools", lambda: "tide" in _tool_names(bed), seconds=60)
+            yield
+        finally:
+            request(bed, "DELETE", f"/mcp/servers/{name}")
+
+
+@contextmanager
+def skill_installed(bed: Bed) -> Iterator[str]:
+    """The skill package, uploaded as a zip through LangBot's endpoint. Yields its name."""
+    upload = {"file": (f"{SKILL.name}.zip", _zipped(SKILL), "application/zip")}
+    request(bed, "POST", "/skills/install/upload", files=upload)
+    try:
+        yield SKILL.name
+    finally:
+        request(bed, "DELETE", f"/skills/{SKILL.name}")
+
+
+def _zipped(folder: Path) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as package_file:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                package_file.write(path, path.relative_to(folder.parent))
+    return buffer.getvalue()
+
+
+def _answers(port: int) -> bool:
+    try:
+        httpx.get(f"http://127.0.0.1:{port}/mcp", timeout=2, trust_env=False)
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+def _tool_names(bed: Bed) -> set[str]:
+    return {str(tool["name"]) for tool in request(bed, "GET", "/tools")["tools"]}
+
+
+def request(bed: Bed, method: str, path: str, **body: Any) -> Json:
+    """One call of LangBot's API; the data it answers. Raises AssertionError when it is refused."""
+    session = bed.langbot.api.session
+    headers = {"Authorization": f"Bearer {session.token}"}
+    url = f"{session.base_url}/api/v1{path}"
+    answer = httpx.request(method, url, headers=headers, timeout=120, trust_env=False, **body)
+    assert answer.status_code == 200, f"{method} {path}: {answer.text[:500]}"
+    data: Json = answer.json().get("data") or {}
+    return data

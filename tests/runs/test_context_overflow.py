@@ -1,0 +1,188 @@
+"""A model refuses a request as too long: once more, with less, and the size is remembered (C7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from config.locales import Locale
+from config.notices import Notice, say
+from tests.host import LANGUAGES, Language, Model, ModelRequest, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
+from tests.host.texts import model_error
+
+from .long_chats import assert_within, budget_of, chats, chatter, model_that, stored, summaries, window
+from .scenes import assert_sound, host_with
+
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "cases" / "overflow_errors.jsonl").read_text("utf-8").splitlines()
+]
+OVERFLOWS = [case["message"] for case in CASES if case["is_context_overflow"]]
+OTHERS = [case["message"] for case in CASES if not case["is_context_overflow"]]
+
+
+def refusing(error: str, times: int = 1, *, after: int = 0) -> Model:
+    """A model that refuses its first requests for an answer; summaries it writes."""
+    left = [times]
+
+    def answer(request: ModelRequest) -> Reply:
+        left[0] -= 1
+        if left[0] >= 0:
+            return Reply(chunks=["Well, ", "then."], error=error, error_after=after)
+        return Reply("Here.")
+
+    return Model("m1", default=model_that(answer))
+
+
+def scene(model: Model, language: Language = "en_US", **settings: object) -> TestHost:
+    """A chat of about 4,000 tokens in a window of 32,000, and a second model."""
+    host = host_with(
+        models=[model, Model("m2", default=model_that("I am the second."))],
+        language=language,
+        config=window(32_000, **settings),
+    )
+    chatter(host, Random(1), 30, 100)
+    return host
+
+
+async def whole_chat() -> ModelRequest:
+    """The request of that chat with nothing cut."""
+    async with scene(Model("m1", default="Here.")) as host:
+        (request,) = (await host.say("And now?")).requests
+    return request
+
+
+async def nearly_full() -> int:
+    """The window that the whole chat and the reply to come fill to 95 %: nothing is cut for it."""
+    return int((await whole_chat()).tokens / 0.7)
+
+
+def learned(host: TestHost) -> dict[str, int]:
+    checkpoint = stored(host)
+    return dict(checkpoint.windows) if checkpoint else {}
+
+
+async def assert_recovered(host: TestHost, run: RunRecord) -> None:
+    first, second = chats(run)
+    assert (run.status, run.final_text) == ("completed", "Here.")
+    assert [first.model, second.model] == ["m1", "m1"]
+    assert second.tokens <= first.tokens // 2
+    assert len(summaries(run)) <= 1
+    assert learned(host) == {"m1": first.tokens}
+    assert_within(run, budget_of(32_000))
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("text", OVERFLOWS)
+async def test_C7_an_overflow_in_a_providers_words_is_recovered_once_on_the_same_model(text: str) -> None:
+    host = scene(refusing(text))
+    await assert_recovered(host, await host.say("And now?"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_C7_an_overflow_in_the_hosts_words_is_recovered_in_each_of_its_languages(language: Language) -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH), language)
+    assert model_error(Reason.CONTEXT_LENGTH, language) != model_error(Reason.RATE_LIMIT, language)
+    await assert_recovered(host, await host.say("And now?"))
+
+
+async def test_C7_the_refused_size_is_the_models_window_in_later_runs() -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH))
+    refused = chats(await host.say("And now?"))[0].tokens
+    for turn in range(8):
+        run = await host.say(f"Turn {turn}")
+        assert run.final_text == "Here."
+        assert max(request.tokens for request in run.requests) <= refused - refused // 4
+    assert learned(host) == {"m1": refused}
+
+
+async def test_C7_a_smaller_window_than_the_owner_set_is_found_and_kept_to() -> None:
+    """The model's own window is 3,000; the setting says 32,000: one refusal in the whole chat."""
+    model = Model("m1", default=model_that("Here."), window=3_000)
+    host = scene(model)
+    refused = 0
+    for turn in range(12):
+        run = await host.say(f"Turn {turn}: {'and so on ' * 40}")
+        assert run.final_text == "Here."
+        refused += sum(request.tokens > 3_000 for request in run.requests)
+    assert refused == 1
+
+
+async def test_C7_the_window_is_learned_for_one_chat_and_one_model() -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH))
+    await host.say("And now?")
+    assert stored(host, "person_2") is None
+    run = await host.say("Hello", conversation="person_2", sender="u2")
+    assert (run.final_text, len(run.requests)) == ("Here.", 1)
+
+
+async def test_C7_refused_twice_the_next_model_answers_with_its_own_budget() -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH, times=2))
+    run = await host.say("And now?")
+    assert run.final_text == "I am the second."
+    assert [request.model for request in chats(run)] == ["m1", "m1", "m2"]
+    assert len(summaries(run)) <= 1
+    assert set(learned(host)) == {"m1"}
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("text", [*OTHERS, "429 Too Many Requests", "You exceeded your current quota"])
+async def test_C7_a_providers_other_trouble_is_no_overflow(text: str) -> None:
+    host = scene(refusing(text))
+    run = await host.say("And now?")
+    assert run.final_text == "I am the second."
+    assert [request.model for request in run.requests] == ["m1", "m2"]
+    assert run.requests[0].messages == run.requests[1].messages
+    assert learned(host) == {}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_C7_a_rate_limit_in_the_hosts_words_is_none_however_full_the_window(language: Language) -> None:
+    host = scene(refusing(Reason.RATE_LIMIT), language, context_window_tokens=await nearly_full())
+    run = await host.say("And now?")
+    asked = chats(run)
+    assert run.final_text == "I am the second."
+    assert [request.model for request in asked] == ["m1", "m2"]
+    assert asked[0].tokens == asked[1].tokens
+    assert learned(host) == {}
+
+
+async def test_C7_any_failure_of_a_nearly_full_window_is_tried_once_more_with_less() -> None:
+    host = scene(refusing(Reason.BAD_REQUEST), context_window_tokens=await nearly_full())
+    run = await host.say("And now?")
+    first, second = chats(run)
+    assert first.tokens == (await whole_chat()).tokens
+    assert [first.model, second.model] == ["m1", "m1"]
+    assert second.tokens <= first.tokens // 2
+    assert run.final_text == "Here."
+
+
+async def test_C7_after_visible_words_nothing_is_tried_again() -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH, after=1))
+    run = await host.say("And now?")
+    assert [request.model for request in run.requests] == ["m1"]
+    assert run.final_text == f"Well, \n\n{say(Notice.BROKEN_OFF_NOTE, Locale.EN_US)}"
+    assert run.finish_reason == "error"
+    await assert_sound(host, run)
+
+
+async def test_C7_an_overflow_in_a_later_turn_keeps_the_rounds_and_what_was_shown() -> None:
+    script = [
+        Reply("Looking. ", tool_calls=[ToolCall("look")]),
+        Reply(error=Reason.CONTEXT_LENGTH),
+        Reply("Found it."),
+    ]
+    tool = Tool("look", result="the answer is KEY-5150-1")
+    host = host_with(
+        models=[Model("m1", default=model_that(lambda _: script.pop(0)))], tools=[tool], config=window(32_000)
+    )
+    chatter(host, Random(2), 30, 100)
+    run = await host.say("And now?")
+    assert (run.final_text, len(tool.calls)) == ("Looking. \n\nFound it.", 1)
+    assert "KEY-5150-1" in run.requests[-1].text
+    assert run.requests[-1].tokens <= run.requests[-2].tokens
+    assert_within(run, budget_of(32_000))
+    await assert_sound(host, run)
