@@ -6,6 +6,7 @@ import asyncio
 import json
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
 from bench.scenes import Scene, bare_without_deltas, ours, rows_of
@@ -30,9 +31,18 @@ async def _run(who: str) -> None:
         assert [run.answer for run in runs] == ["Here."] * RUNS
 
 
+def _peak() -> int:
+    """KiB. Not ru_maxrss where it can be helped: a child begins with that of its parent."""
+    try:
+        status = Path("/proc/self/status").read_text("ascii")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+
+
 def main() -> None:
     asyncio.run(_run(sys.argv[1]))
-    print(json.dumps({"peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)}))
+    print(json.dumps({"peak": round(_peak() / 1024, 1)}))
 
 
 if __name__ == "__main__":
