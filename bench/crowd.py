@@ -1,4 +1,4 @@
-"""`python -m bench.crowd ours|bare`: 50 runs at once in this process, each over 200k tokens of history; its peak memory."""
+"""`python -m bench.crowd ours|bare`: the peak memory of 50 runs at once, each over 200k tokens of history."""
 
 from __future__ import annotations
 

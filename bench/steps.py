@@ -51,7 +51,7 @@ class Meter:
         def make(owner: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
             return asyncio.Task(_Timed(coro, self), loop=owner, context=context)
 
-        loop.set_task_factory(make)  # type: ignore[arg-type]  # typeshed leaves out the context that 3.11 passes
+        loop.set_task_factory(make)
         if watch:
             threading.Thread(target=self._look, daemon=True).start()
 

@@ -31,7 +31,9 @@ def text_of(rows: Sequence[Row]) -> str:
     head = ("", "scenario", "measure", "bare", "ours", "at most", "holds")
     lines = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    made = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines]
+    made = [
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
+    ]
     made.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(made)
 
