@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
@@ -99,20 +100,27 @@ def text_of(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
+def echo(request: Request) -> Reply:
+    """What the model says when nothing is written down for it."""
+    said = next((text for role, text in reversed(request.texts) if role == "user"), "")
+    return say(f"echo: {said}")
+
+
 @dataclass(slots=True)
 class _Book:
     """What the test wrote down, and what came in."""
 
     replies: list[Reply] = field(default_factory=list)
+    otherwise: Callable[[Request], Reply] = echo
     requests: list[Request] = field(default_factory=list)
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
+    ended: list[float] = field(default_factory=list)
 
     def next_reply(self, request: Request) -> Reply:
         for index, reply in enumerate(self.replies):
             if reply.for_model in ("", request.model):
                 return self.replies.pop(index)
-        said = next((text for role, text in reversed(request.texts) if role == "user"), "")
-        return say(f"echo: {said}")
+        return self.otherwise(request)
 
 
 class ScriptedModel:
@@ -143,14 +151,20 @@ class ScriptedModel:
         self._thread.join(10)
 
     # -- for the test -----------------------------------------------------------
-    def script(self, *replies: Reply) -> None:
-        """Forget what was written down and received, and write these replies down; when they are used up, it echoes."""
-        self._do(self._write(replies))
+    def script(self, *replies: Reply, otherwise: Callable[[Request], Reply] = echo) -> None:
+        """Forget what was written down and received, and write these replies down; when they are used up, `otherwise`
+        answers from the request."""
+        self._do(self._write(replies, otherwise))
 
     @property
     def requests(self) -> list[Request]:
         """The chat requests since the last `script`, in order of arrival."""
         return list(self._book.requests)
+
+    @property
+    def ended(self) -> list[float]:
+        """When the last chunk of each streamed reply since the last `script` was sent (time.monotonic())."""
+        return list(self._book.ended)
 
     def open(self, gate: str) -> None:
         self._loop.call_soon_threadsafe(lambda: self._book.gates.setdefault(gate, asyncio.Event()).set())
@@ -159,8 +173,8 @@ class ScriptedModel:
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
-    async def _write(self, replies: Sequence[Reply]) -> None:
-        self._book = _Book(replies=list(replies))
+    async def _write(self, replies: Sequence[Reply], otherwise: Callable[[Request], Reply]) -> None:
+        self._book = _Book(replies=list(replies), otherwise=otherwise)
 
     async def _listen(self) -> None:
         app = web.Application(client_max_size=64 * 2**20)
@@ -207,6 +221,7 @@ class ScriptedModel:
             await _event(response, _chunk(received, [{"index": 0, "delta": delta, "finish_reason": finish}]))
             if reply.chunk_delay:
                 await asyncio.sleep(reply.chunk_delay)
+        book.ended.append(time.monotonic())
         if (received.body.get("stream_options") or {}).get("include_usage"):
             await _event(response, {**_chunk(received, []), "usage": _usage(reply)})
         await response.write(b"data: [DONE]\n\n")
