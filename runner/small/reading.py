@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from runner.callformats import Call, Fault, StreamReader
+from runner.callformats import Call, StreamReader, read
 from runner.conversation.request import ToolSpec
 from runner.models.reply import RawCall, Reply
 from runner.small.circles import chants, only_blanks_come
@@ -63,7 +63,10 @@ class Lenient:
 
     def __init__(self, tools: Sequence[ToolSpec], untrusted: Sequence[str], ways: Ways) -> None:
         self._reader = StreamReader(tools, format=ways.form, untrusted=untrusted)
+        self._tools = tools
         self._decoder = ReplyDecoder() if ways.replies and ways.live else None
+        # Models write calls into the text of a reply, too: nobody is to see those either.
+        self._answer = StreamReader(tools, untrusted=untrusted)
         self._ways = ways
         self._raw: list[str] = []
         self._size = 0
@@ -80,8 +83,9 @@ class Lenient:
             self.over = chants(newest) or only_blanks_come(newest)
         new = self._reader.feed(fragment)
         if self._decoder is not None and (written := self._decoder.feed(fragment)):
-            self._shown.append(written)
-            return written
+            visible = self._answer.feed(written)
+            self._shown.append(visible)
+            return visible
         if self._ways.hold:
             return ""
         self._shown.append(new)
@@ -91,7 +95,7 @@ class Lenient:
         reading = self._reader.close()
         certain = not self._reader.ended_in_thought
         written = tuple(_raw_call(call, certain) for call in reading.calls) if not reply.calls else ()
-        read = replace(
+        understood = replace(
             reply,
             text=reading.text,
             calls=reply.calls or written,
@@ -101,8 +105,8 @@ class Lenient:
             wrote=reading.calls[0].format if written else None,
         )
         if self.over and chants("".join(self._raw)[-1000:]):
-            read = replace(read, chanted=True)
-        return self._with_held(self._answered(read) if self._ways.replies else read)
+            understood = replace(understood, chanted=True)
+        return self._with_held(self._answered(understood) if self._ways.replies else understood)
 
     def _answered(self, reply: Reply) -> Reply:
         """The reply with a call of the reply tool as its text: nobody ever sees it as a call (S8)."""
@@ -110,11 +114,13 @@ class Lenient:
         others = tuple(call for call in reply.calls if call.name != REPLY or _reply_text(call) is None)
         if texts:
             before = "" if self._ways.hold else reply.text
-            text = "\n\n".join(filter(None, [before, *texts]))
-            return replace(reply, text=text, calls=others, answered=True)
+            said = read("\n\n".join(texts), self._tools)
+            nested = tuple(_raw_call(call, certain=False) for call in said.calls if call.name != REPLY)
+            text = "\n\n".join(filter(None, [before, said.text]))
+            return replace(reply, text=text, calls=others or nested, answered=True)
         if self._decoder is not None and self._decoder.text and not reply.calls:
             # Cut off while it was written: what the person has read is the answer.
-            return replace(reply, text=self._decoder.text, answered=True, faults=(), problem=None)
+            return replace(reply, text=self._answer.close().text, answered=True, faults=(), problem=None)
         return reply
 
     def _with_held(self, reply: Reply) -> Reply:
@@ -130,11 +136,8 @@ def _raw_call(call: Call, certain: bool) -> RawCall:
 
 
 def _reply_text(call: RawCall) -> str | None:
-    read = read_arguments(call.arguments, REPLY_SPEC.parameters)
-    if isinstance(read, Broken) or read.problems:
+    given = read_arguments(call.arguments, REPLY_SPEC.parameters)
+    if isinstance(given, Broken) or given.problems:
         return None
-    text = read.values.get("text")
+    text = given.values.get("text")
     return text if isinstance(text, str) else None
-
-
-MADE_UP = Fault.MADE_UP_RESULT.value

@@ -10,7 +10,7 @@ import pytest
 from tests.host import Reason, Reply
 
 from .scenes import assert_sound
-from .weak import assert_no_markup, bare, in_pieces, says, weak_host, weather
+from .weak import assert_no_markup, bare, in_pieces, says, tags, weak_host, weather
 
 
 def schema_of(request: object) -> dict[str, object]:
@@ -123,5 +123,16 @@ async def test_S8_small_and_native_offers_the_reply_tool_natively_and_reads_what
     run = await host.say("weather?")
     assert run.requests[0].tool_names == ["get_weather", "reply_to_user"]
     assert run.final_text == "Sunny."
+    assert_no_markup(run)
+    await assert_sound(host, run)
+
+
+async def test_S8_a_call_written_into_the_text_of_the_reply_tool_is_never_shown() -> None:
+    tool = weather()
+    nested = Reply(says("I look. " + tags("get_weather", city="Oslo")), chunks=12, chunk_delay=0.01)
+    host = weak_host(nested, says("Sunny."), tools=[tool], form="guided")
+    run = await host.say("weather?")
+    assert tool.calls == [{"city": "Oslo"}]
+    assert run.final_text == "I look.\n\nSunny."
     assert_no_markup(run)
     await assert_sound(host, run)

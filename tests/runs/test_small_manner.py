@@ -51,6 +51,8 @@ async def test_S2_a_host_tool_never_takes_the_name_of_a_pseudo_tool() -> None:
     run = await host.say("hi")
     assert run.final_text == "Hello."
     assert host.world.tools[0].calls == []
+    assert run.requests[0].system.count('"name": "reply_to_user",') == 1
+    assert '"name": "reply_to_user_plugin"' in run.requests[0].system
 
 
 # S3, what the model sees
