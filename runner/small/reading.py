@@ -104,7 +104,8 @@ class Lenient:
             refused=next((one.name for one in reading.refusals if one.name), ""),
             wrote=reading.calls[0].format if written else None,
         )
-        if self.over and chants("".join(self._raw)[-1000:]):
+        newest = "".join(self._raw)[-1000:]
+        if self.over and chants(newest) and not only_blanks_come(newest):
             understood = replace(understood, chanted=True)
         return self._with_held(self._answered(understood) if self._ways.replies else understood)
 

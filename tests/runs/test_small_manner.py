@@ -229,9 +229,11 @@ async def test_S3_text_that_chants_is_stopped() -> None:
 
 
 async def test_S3_a_reply_of_white_space_without_end_is_stopped() -> None:
-    host = weak_host(Reply(LOOK + "\n" * 4_000, chunks=400), says("ok"), tools=[weather()])
+    tool = weather()
+    host = weak_host(Reply(LOOK + "\n" * 4_000, chunks=400), says("ok"), tools=[tool])
     run = await host.say("weather?")
     assert host.model.aborted == 1
+    assert len(tool.calls) == 1
     assert run.final_text == "ok"
 
 
