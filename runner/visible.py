@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _GAP = "\n\n"
+_FIRST_HALF = re.compile("[\ud800-\udbff]\\Z")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -22,12 +23,12 @@ class Visible:
         self._gap_due = False
         self._shown = False
         self._turn_shown = False
-        self._suspect = False
+        self._half = False
 
     @property
     def text(self) -> str:
         """As it may be sent: an emoji that came in two halves is whole, a half alone and NUL are gone."""
-        return whole_characters(self._text) if self._suspect else self._text
+        return self._text[:-1] if self._half else self._text
 
     @property
     def shown(self) -> bool:
@@ -46,6 +47,7 @@ class Visible:
 
     def begin_turn(self) -> None:
         """What follows is another model turn: it is set off from what stands above."""
+        self._text, self._half = self.text, False
         self._turn_start = len(self._text)
         self._turn_shown = False
         self._gap_due = self._shown
@@ -57,18 +59,25 @@ class Visible:
             self._turn_start = len(self._text)
             self._gap_due = False
         self._text += text
-        self._suspect = self._suspect or _UNSENDABLE.search(text) is not None
+        if self._half or _UNSENDABLE.search(text):
+            self._mend()
         if not self._turn_shown and text.strip():
             self._turn_shown = self._shown = True
+
+    def _mend(self) -> None:
+        """Make what is there sendable, once; a first half at the end may still get its second (Q2)."""
+        self._half = bool(_FIRST_HALF.search(self._text))
+        end = self._text[-1:] if self._half else ""
+        self._text = whole_characters(self._text[: len(self._text) - len(end)]) + end
 
     def drop_turn(self) -> None:
         """Forget white space that a model left behind before it failed; what was readable stays."""
         if not self._turn_shown:
-            self._text = self._text[: self._turn_start]
+            self._text, self._half = self._text[: self._turn_start], False
 
     def note(self, text: str) -> None:
         """Append a sentence of the runner, set off from the model's words. It is part of the answer."""
         if not self._shown:
-            self._text = ""
+            self._text, self._half = "", False
         self._gap_due = self._shown
         self.add(text)

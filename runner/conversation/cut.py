@@ -24,7 +24,18 @@ _UNSENDABLE = regex.compile(r"[\x00\ud800-\udfff]")
 
 def sendable(text: str) -> str:
     """The text without NUL and lone surrogates, which no provider and no database takes."""
-    return _UNSENDABLE.sub("", text)
+    # Nearly every text is sendable, and finding that out by an expression costs ten times as much (Q2).
+    return text if "\0" not in text and _encodes(text) else _UNSENDABLE.sub("", text)
+
+
+def _encodes(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def head(text: str, size: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -113,6 +114,7 @@ class _Book:
     otherwise: Callable[[Request], Reply] = echo
     requests: list[Request] = field(default_factory=list)
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
+    ended: list[float] = field(default_factory=list)
 
     def next_reply(self, request: Request) -> Reply:
         for index, reply in enumerate(self.replies):
@@ -158,6 +160,11 @@ class ScriptedModel:
     def requests(self) -> list[Request]:
         """The chat requests since the last `script`, in order of arrival."""
         return list(self._book.requests)
+
+    @property
+    def ended(self) -> list[float]:
+        """When the last chunk of each streamed reply since the last `script` was sent (time.monotonic())."""
+        return list(self._book.ended)
 
     def open(self, gate: str) -> None:
         self._loop.call_soon_threadsafe(lambda: self._book.gates.setdefault(gate, asyncio.Event()).set())
@@ -214,6 +221,7 @@ class ScriptedModel:
             await _event(response, _chunk(received, [{"index": 0, "delta": delta, "finish_reason": finish}]))
             if reply.chunk_delay:
                 await asyncio.sleep(reply.chunk_delay)
+        book.ended.append(time.monotonic())
         if (received.body.get("stream_options") or {}).get("include_usage"):
             await _event(response, {**_chunk(received, []), "usage": _usage(reply)})
         await response.write(b"data: [DONE]\n\n")

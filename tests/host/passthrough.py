@@ -52,7 +52,14 @@ def _function(call: ToolCall) -> FunctionCall:
 
 
 class PassThroughRunner(Runner):
-    """A Runner of the fewest calls: 2 + one per model turn + one per tool call."""
+    """A Runner of the fewest calls: 2 + one per model turn + one per tool call.
+
+    `deltas` False: it shows nothing before its answer, which is the least that reading a stream can cost.
+    """
+
+    def __init__(self, *, deltas: bool = True) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # the SDK leaves it without types
+        self._deltas = deltas
 
     async def run(  # type: ignore[override]  # the base is a coroutine, `invoke` takes either
         self, ctx: RunnerContext
@@ -66,7 +73,7 @@ class PassThroughRunner(Runner):
             turn = _Turn()
             async for chunk in api.invoke_llm_stream(_model(ctx), messages, _tools(ctx)):
                 turn.add(chunk)
-                if chunk.content:
+                if chunk.content and self._deltas:
                     sequence += 1
                     yield RunnerResult.message_delta(ctx.run_id, _snapshot(shown + turn.text, sequence))
             shown += turn.text

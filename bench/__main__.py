@@ -1,0 +1,48 @@
+"""`python -m bench [--only q1|q2|q3] [--json FILE]`: ours beside the pass-through runner, in one run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import calls, chats, cost
+from bench.table import Row, text_of
+
+SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {"q1": calls.rows, "q2": cost.rows, "q3": chats.rows}
+
+
+def machine() -> dict[str, object]:
+    """What the numbers depend on."""
+    return {
+        "cores": os.cpu_count(),
+        "load": [round(value, 2) for value in os.getloadavg()],
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="one section, several if given again")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON as well")
+    asked = parser.parse_args()
+    before, measured = machine(), []
+    for name in asked.only or SECTIONS:
+        print(f"measuring {name} …", file=sys.stderr, flush=True)
+        measured += list(SECTIONS[name]())
+    after = machine()
+    print(text_of(measured))
+    print(f"\nbefore: {before}\nafter:  {after}")
+    if asked.json:
+        report = {"before": before, "after": after, "rows": [row.as_dict() for row in measured]}
+        asked.json.write_text(json.dumps(report, indent=1, ensure_ascii=False), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

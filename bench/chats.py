@@ -1,0 +1,129 @@
+"""Q3: times through the real LangBot, ours and the pass-through plugin beside each other in one bring-up."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.table import Row
+from demo import langbot, package, ports
+from demo.chat import Chat
+from demo.processes import Children
+from tests.e2e.bed import Bed, furnish
+from tests.e2e.scripted_model import Reply, ScriptedModel, say
+
+ROOT = Path(__file__).resolve().parent.parent
+PASSTHROUGH = ROOT / "tests" / "e2e" / "plugins" / "passthrough"
+SHORT_TURNS = 5
+CROWD = 50
+
+
+def rows() -> Iterator[Row]:
+    folder = tempfile.TemporaryDirectory(prefix="localagent-bench-")
+    with folder as name, ScriptedModel() as model, Children() as children:
+        place = Path(name)
+        bot = langbot.start(children, place, ports.choose(), place / "logs")
+        mine = package.build(ROOT, place / "dist")
+        bed = furnish(bot, ROOT, mine, package.identity(ROOT), model)
+        who = package.identity(PASSTHROUGH)
+        bot.api.install(package.build(PASSTHROUGH, place / "dist"))
+        least = bot.api.wait_for_runner(who.author, who.name)
+        yield from _compared(bed, least)
+
+
+def _compared(bed: Bed, least: str) -> Iterator[Row]:
+    """Rows of both runners. A limit that hangs on the other's figure is that figure and what may come on top."""
+    scene = "short answer"
+    bare, ours = [asyncio.run(_short(bed, runner)) for runner in (least, bed.runner_id)]
+    first = statistics.median(bare.times), statistics.median(ours.times)
+    yield Row("Q3", scene, "first visible text, median of 5", *first, round(first[0] + 0.07, 3), "s")
+    yield Row("Q3", scene, "answers missing in the next request", bare.lost, ours.lost, 0)
+    scene = "400 chunks over 8 s"
+    long, mine = [asyncio.run(_long(bed, runner, 400, 0.02)) for runner in (least, bed.runner_id)]
+    yield Row("Q3", scene, "first visible text", long.first, mine.first, round(long.first + 0.07, 3), "s")
+    yield Row("Q3", scene, "whole text behind the model", long.behind, mine.behind, 0.5, "s")
+    yield Row("Q3", scene, "answers missing in the next request", long.lost, mine.lost, 0)
+    scene = "2,000 chunks over 4 s"
+    mine = asyncio.run(_long(bed, bed.runner_id, 2000, 0.002))
+    yield Row("Q3", scene, "whole text behind the model", None, mine.behind, 1.0, "s")
+    yield Row("Q3", scene, "answers missing in the next request", None, mine.lost, 0)
+    lost = asyncio.run(_crowd(bed))
+    yield Row("Q3", f"{CROWD} conversations at once", "answers lost or crossed", None, float(lost), 0)
+
+
+@dataclass(frozen=True)
+class _Short:
+    """Seconds to the first visible text of each turn; answers that the next request does not hold once."""
+
+    times: list[float]
+    lost: int
+
+
+@dataclass(frozen=True)
+class _Long:
+    """Seconds from the question to the first visible text, and from the model's last chunk to the whole text."""
+
+    first: float
+    behind: float
+    lost: int
+
+
+def _pipeline(bed: Bed, runner_id: str) -> str:
+    api = bed.langbot.api
+    pipeline = api.add_pipeline("bench")
+    api.bind(pipeline, runner_id, api.default_config(runner_id, bed.model("scripted")))
+    return pipeline
+
+
+async def _short(bed: Bed, runner_id: str) -> _Short:
+    """Some turns of one chat, after one that warms up."""
+    answers = [f"Short answer number {number}." for number in range(SHORT_TURNS + 1)]
+    bed.scripted.script(*[say(answer, size=100) for answer in answers])
+    times = []
+    async with bed.chat(_pipeline(bed, runner_id)) as chat:
+        for number in range(SHORT_TURNS + 1):
+            turn = await chat.ask(f"question {number}")
+            shown = [frame.at for frame in turn.frames if frame.text.strip()]
+            times.append(round(shown[0] - turn.sent_at, 3))
+    requests = bed.scripted.requests[1:]
+    lost = sum(request.holds(answer) != 1 for request, answer in zip(requests, answers, strict=False))
+    return _Short(times[1:], lost)
+
+
+async def _long(bed: Bed, runner_id: str, count: int, pause: float) -> _Long:
+    """A long answer, and one more turn of the same chat."""
+    chunks = tuple(f"词{number:05d} " for number in range(count))
+    bed.scripted.script(Reply(chunks=chunks, chunk_delay=pause), say("Yes."))
+    whole = "".join(chunks)
+    async with bed.chat(_pipeline(bed, runner_id)) as chat:
+        turn = await chat.ask("Tell me a lot.", seconds=900)
+        ended = bed.scripted.ended[0]
+        shown = [frame.at for frame in turn.frames if frame.text.strip()]
+        complete = next(frame.at for frame in turn.frames if frame.text.strip() == whole.strip())
+        await chat.ask("Is that all?")
+    lost = int(bed.scripted.requests[-1].holds(whole.strip()) != 1)
+    return _Long(round(shown[0] - turn.sent_at, 3), round(max(0.0, complete - ended), 3), lost)
+
+
+async def _crowd(bed: Bed) -> int:
+    """Conversations at once, each with a pipeline of its own: how many did not get their own answer."""
+    bed.scripted.script()
+    pipelines = [await asyncio.to_thread(_pipeline, bed, bed.runner_id) for _ in range(CROWD)]
+    answers = await asyncio.gather(
+        *[_echoed(bed.chat(pipeline), f"word-{number:02d}-here") for number, pipeline in enumerate(pipelines)]
+    )
+    return sum(not right for right in answers)
+
+
+async def _echoed(chat: Chat, word: str) -> bool:
+    async with chat:
+        await chat.send(word)
+        try:
+            await chat.shows(f"echo: {word}", seconds=180)
+        except Exception:  # noqa: BLE001 - whatever kept the answer away, it is lost
+            return False
+        return not [frame for frame in chat.frames if frame.kind == "response" and f"echo: {word}" not in frame.text]
