@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from langbot_plugin.api.definition.components.common.event_listener import EventListener
+from langbot_plugin.api.entities.context import EventContext
 from langbot_plugin.api.entities.events import PersonNormalMessageReceived
 from langbot_plugin.api.proxies.event_context import EventContextProxy
 
@@ -12,6 +13,9 @@ WORDS = "start over"
 class StartOver(EventListener):
     async def initialize(self) -> None:
         @self.handler(PersonNormalMessageReceived)
-        async def on_message(context: EventContextProxy) -> None:
-            if getattr(context.event, "text_message", "") == WORDS:
-                await context.create_new_conversation()
+        async def on_message(context: EventContext) -> None:
+            said = context.event
+            if not isinstance(said, PersonNormalMessageReceived) or said.text_message != WORDS:
+                return
+            assert isinstance(context, EventContextProxy)  # what the SDK passes, whatever it says
+            await context.create_new_conversation()
