@@ -151,9 +151,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1, help="with --model: how many chats")
     parser.add_argument("--turns", type=int, default=60, help="with --model: turns of each chat")
     parser.add_argument("--window", type=int, default=8_000, help="with --model: the window in tokens")
+    parser.add_argument("--words", type=int, default=60, help="with --model: words of each message")
     options = parser.parse_args(arguments)
     if options.model:
-        return planted_fact.main(seeds=options.seeds, turns=options.turns, tokens=options.window)
+        return planted_fact.main(seeds=options.seeds, turns=options.turns, tokens=options.window, words=options.words)
     costs = asyncio.run(measure(options.summary_seconds))
     print(table(costs))
     print(json.dumps([asdict(cost) for cost in costs]))

@@ -28,8 +28,8 @@ _THINGS = ("cabinet", "safe", "locker", "chest", "gate")
 @dataclass(frozen=True, slots=True)
 class Score:
     """One chat. `in_request`: the last request held the fact, in its summary or in words; `answered`: the model named
-    it. `by_model` counts summaries that were taken, `refused` those that were none, `digests` those made without a
-    model; `waited` in seconds for all summaries."""
+    it. `by_model` counts summaries that were taken, `refused` those that failed or were none: there the deterministic
+    summary stood in, which may hold the fact, too. `seconds_waited`: for all summaries."""
 
     seed: int
     fact: str
@@ -38,7 +38,6 @@ class Score:
     asked: int
     by_model: int
     refused: int
-    digests: int
     seconds_waited: float
     answer: str
     summary: str
@@ -47,15 +46,16 @@ class Score:
 class Writer:
     """The real model behind the test host: it writes the summaries and the last answer, a script says the rest."""
 
-    def __init__(self, endpoint: Endpoint, random: Random) -> None:
+    def __init__(self, endpoint: Endpoint, random: Random, words: int) -> None:
         self._endpoint = endpoint
         self._random = random
+        self._words = words
         self.last = False
         self.waited = 0.0
 
     async def __call__(self, request: ModelRequest) -> Reply:
         if not is_summary(request):
-            return await self._ask(request, _ANSWER_TOKENS) if self.last else Reply(prose(self._random, 60))
+            return await self._ask(request, _ANSWER_TOKENS) if self.last else Reply(prose(self._random, self._words))
         start = time.perf_counter()
         reply = await self._ask(request, _SUMMARY_TOKENS)
         self.waited += time.perf_counter() - start
@@ -72,18 +72,18 @@ class Writer:
         return Reply(str(choice["message"].get("content") or ""), finish_reason=choice.get("finish_reason"))
 
 
-async def score(endpoint: Endpoint, seed: int, turns: int, tokens: int) -> Score:
-    """Play one chat; what is said and the fact depend on the seed alone."""
+async def score(endpoint: Endpoint, seed: int, turns: int, tokens: int, words: int) -> Score:
+    """Play one chat with so many words a message; what is said and the fact depend on the seed alone."""
     random = Random(seed)
     place, thing = random.choice(_PLACES), random.choice(_THINGS)
     code = f"{random.choice('QWXZ')}{random.choice('KJVB')}-{random.randint(1000, 9999)}"
-    writer = Writer(endpoint, random)
+    writer = Writer(endpoint, random, words)
     settings = window(tokens, date_grounding=False, timeout=86_400)
-    host = host_with(models=[Model("m1", default=writer)], config=settings, result_seconds=0)
+    host = host_with(models=[Model("m1", default=writer)], config=settings)
     async with host:
         for turn in range(1, turns):
             told = f"Please remember: the code of the {thing} in the {place} is {code}. " if turn == 3 else ""
-            await host.say(f"{told}{prose(random, 60)}")
+            await host.say(f"{told}{prose(random, words)}")
         writer.last = True
         run = await host.say(f"What is the code of the {thing} in the {place}? Answer with the code.")
     return _score(seed, code, writer, host.runs, run)
@@ -102,14 +102,13 @@ def _score(seed: int, code: str, writer: Writer, runs: list[RunRecord], last: Ru
         asked=asked,
         by_model=asked - refused,
         refused=refused,
-        digests=refused,
         seconds_waited=round(writer.waited, 1),
         answer=last.final_text or "",
         summary=summary_in(request) or "",
     )
 
 
-def main(*, seeds: int, turns: int, tokens: int) -> int:
+def main(*, seeds: int, turns: int, tokens: int, words: int) -> int:
     """Print a line for each chat, the score, and all as JSON. Exit code 2: no model to ask."""
     try:
         endpoint = from_environment(os.environ)
@@ -121,7 +120,7 @@ def main(*, seeds: int, turns: int, tokens: int) -> int:
         return 2
     scores = []
     for seed in range(1, seeds + 1):
-        scores.append(asyncio.run(score(endpoint, seed, turns, tokens)))
+        scores.append(asyncio.run(score(endpoint, seed, turns, tokens, words)))
         print(_line(scores[-1]), flush=True)
     held, named = sum(one.in_request for one in scores), sum(one.answered for one in scores)
     print(f"{endpoint.name}, {turns} turns, {tokens:,} tokens: in the request {held}/{seeds}, answered {named}/{seeds}")

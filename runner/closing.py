@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
 from runner import clock
+from runner.backlog import caught_up
 from runner.context import checkpoint as checkpoints
 from runner.deadline import Deadline
 from runner.errors import HostCallFailed
@@ -20,6 +22,9 @@ _SAVE_LIMIT = 1.5
 
 _COLLECT_LIMIT = 60.0
 """Seconds that fetching files out of the sandbox may keep the finished answer waiting."""
+
+_CATCH_UP_LIMIT = 1.5
+"""Seconds that showing the answer may keep the run open: a Host slower than that is not waited for."""
 
 
 class Closing:
@@ -36,7 +41,7 @@ class Closing:
 
         `silent`: the tools asked to end here; `wordless`: nothing will be sent, so the record cannot ride on it (D5).
         """
-        self._around.outbox.flush()
+        mark = self._around.outbox.flush()
         if not silent or self._around.visible.shown:
             await self._around.sandbox.collect(self._collect_until())
         try:
@@ -46,7 +51,15 @@ class Closing:
                 await self._parts.memory.settle(self._around.host)
         except HostCallFailed as failure:
             self._around.warn(f"the record of tools could not be kept: {failure}")
-        await self._save_checkpoint()
+        saved = await self._save_checkpoint()
+        if mark is not None and not saved and self._may_wait_for_the_host():
+            until = min(clock.now() + _CATCH_UP_LIMIT, self._latest())
+            await caught_up(self._around.host, mark, until=until)
+
+    def _may_wait_for_the_host(self) -> bool:
+        """Where files were fetched, as where a checkpoint was saved, showing the text took no longer (Q1)."""
+        apis = self._around.ctx.context.available_apis
+        return apis.steering_pull and apis.run_events_page and not self._around.sandbox.collected.file_ids
 
     async def save_what_was_learned(self) -> None:
         """After a failure too: the size a model refused is its window from now on (C7). Bounded in time."""
@@ -69,18 +82,21 @@ class Closing:
         speakers = self._parts.steering.speakers
         return self._parts.memory.record(speakers.names if speakers.group else {})
 
-    async def _save_checkpoint(self) -> None:
-        """Once a run at most (F6); it costs no call when nothing was learned."""
+    async def _save_checkpoint(self) -> bool:
+        """Once a run at most (F6); whether the Host was asked: it costs no call when nothing was learned."""
         if self._saved or not self._around.ctx.context.available_apis.state:
-            return
+            return False
         self._saved = True
         host = self._around.host
-        await self._parts.context.save(
+        return await self._parts.context.save(
             partial(host.get_state, checkpoints.KEY),
             partial(host.set_state, checkpoints.KEY),
             partial(holds_row, host),
         )
 
     def _collect_until(self) -> float:
-        end, limit = self._deadline.end, clock.now() + _COLLECT_LIMIT
-        return limit if end is None else min(limit, end - _SAVE_LIMIT)
+        return min(clock.now() + _COLLECT_LIMIT, self._latest())
+
+    def _latest(self) -> float:
+        """When the last words have to go out, whatever is not settled by then."""
+        return math.inf if self._deadline.end is None else self._deadline.end - _SAVE_LIMIT

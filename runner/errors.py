@@ -119,7 +119,8 @@ class InputTooLarge(RunFault):
         self.tokens = tokens
         self.budget = budget
         super().__init__(
-            f"the {part} alone needs {tokens} tokens and the input budget is {budget}: shorten it or raise `{setting}`."
+            f"the {part} alone needs {tokens} tokens and the input budget leaves it {budget}: "
+            f"shorten it or raise `{setting}`."
         )
 
 

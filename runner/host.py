@@ -113,6 +113,9 @@ class Host(Protocol):
     async def cancel_requested(self) -> bool:
         """Whether the Host was asked to stop this run (G2)."""
 
+    async def has_taken(self, place: int) -> bool:
+        """Whether the Host has come to this run's result number `place` (from 1), and so is done with those before."""
+
     async def get_state(self, key: str) -> Json:
         """A value of the conversation's state; None when there is none."""
 
@@ -240,6 +243,11 @@ class ProxyHost:
             return False
         with _failures("run_get"):
             return (await self._api.run_get()).cancel_requested_at is not None
+
+    async def has_taken(self, place: int) -> bool:
+        with _failures("has_taken"):
+            # The cursor is exclusive, and a page of one keeps the texts of earlier results out of the reply.
+            return bool((await self._api.run_events_page(after_cursor=str(place - 1), limit=1)).items)
 
     async def get_state(self, key: str) -> Json:
         with _failures("state_get"):

@@ -49,6 +49,7 @@ class Outbox:
         self._pending: str | None = None
         self._sent_text: str | None = None
         self._sequence = 0
+        self._told = 0
         self._due = 0.0
         self._full = False
         self._finished = False
@@ -81,10 +82,19 @@ class Outbox:
         self._queue.clear()
         self._pending = None
 
-    def flush(self) -> None:
-        """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it."""
-        self._due = 0.0
-        self._changed.set()
+    def flush(self) -> int | None:
+        """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it.
+
+        Returns the place, among all results of the run (from 1), of a mark behind it: a Host that has come to the mark
+        has shown the text. None when nothing was shown, so there is nothing to wait for.
+        """
+        if self._pending is not None:
+            self._take_pending()
+        if not self._sequence:
+            self._changed.set()
+            return None
+        self.post(Log("the answer is written; looking for follow-ups once more", "debug"))
+        return self._told + len(self._queue)
 
     @property
     def finished(self) -> bool:
@@ -121,18 +131,23 @@ class Outbox:
     async def _next(self) -> Event:
         while True:
             if self._pending is not None and not self._queue and self._clock() >= self._due:
-                text, self._pending = self._pending, None
-                if self._watch is not None and text.strip():
-                    self._due = self._clock() + pause_after(text)
-                    self._watched = text
-                    self._watch(text)
-                self._queue.extend(self._snapshot(text))
+                self._take_pending()
             if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
                 self._queue.append(Log("still working", "debug"))
             if self._queue:
                 self._spoken = self._clock()
+                self._told += 1
                 return self._queue.popleft()
             await self._wait()
+
+    def _take_pending(self) -> None:
+        """The waiting text is due: tell who watches, and queue its snapshot."""
+        text, self._pending = self._pending or "", None
+        if self._watch is not None and text.strip():
+            self._due = self._clock() + pause_after(text)
+            self._watched = text
+            self._watch(text)
+        self._queue.extend(self._snapshot(text))
 
     async def _wait(self) -> None:
         """Sleep until something is posted, the pending snapshot is due, or the silence has lasted too long."""

@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeVar
@@ -100,11 +100,18 @@ def text_of(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
+def echo(request: Request) -> Reply:
+    """What the model says when nothing is written down for it."""
+    said = next((text for role, text in reversed(request.texts) if role == "user"), "")
+    return say(f"echo: {said}")
+
+
 @dataclass(slots=True)
 class _Book:
     """What the test wrote down, and what came in."""
 
     replies: list[Reply] = field(default_factory=list)
+    otherwise: Callable[[Request], Reply] = echo
     requests: list[Request] = field(default_factory=list)
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
     ended: list[float] = field(default_factory=list)
@@ -113,8 +120,7 @@ class _Book:
         for index, reply in enumerate(self.replies):
             if reply.for_model in ("", request.model):
                 return self.replies.pop(index)
-        said = next((text for role, text in reversed(request.texts) if role == "user"), "")
-        return say(f"echo: {said}")
+        return self.otherwise(request)
 
 
 class ScriptedModel:
@@ -145,9 +151,10 @@ class ScriptedModel:
         self._thread.join(10)
 
     # -- for the test -----------------------------------------------------------
-    def script(self, *replies: Reply) -> None:
-        """Forget what was written down and received, and write these replies down; when they are used up, it echoes."""
-        self._do(self._write(replies))
+    def script(self, *replies: Reply, otherwise: Callable[[Request], Reply] = echo) -> None:
+        """Forget what was written down and received, and write these replies down; when they are used up, `otherwise`
+        answers from the request."""
+        self._do(self._write(replies, otherwise))
 
     @property
     def requests(self) -> list[Request]:
@@ -166,8 +173,8 @@ class ScriptedModel:
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
-    async def _write(self, replies: Sequence[Reply]) -> None:
-        self._book = _Book(replies=list(replies))
+    async def _write(self, replies: Sequence[Reply], otherwise: Callable[[Request], Reply]) -> None:
+        self._book = _Book(replies=list(replies), otherwise=otherwise)
 
     async def _listen(self) -> None:
         app = web.Application(client_max_size=64 * 2**20)

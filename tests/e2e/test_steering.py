@@ -75,7 +75,7 @@ async def test_G1_two_people_of_a_group_are_told_apart_in_one_run(bed: Bed, mode
         await doors.knocked("oak")
         await asyncio.to_thread(club.says, "ai do I need a hat?", 612, "Bob")
         await asyncio.to_thread(club.says, "just chatting, not to the bot", 613, "Cid")
-        await asyncio.to_thread(bed.wait_for_row, club.conversation, "do I need a hat?")
+        await asyncio.to_thread(bed.wait_for_row, club.conversation, " do I need a hat?")
         doors.open("oak")
         await asyncio.to_thread(club.wait, "answer", lambda: len(club.said) == 1)
         await asyncio.to_thread(bed.wait_for_row, club.conversation, "Ann, it is open. Bob, no hat needed.")

@@ -1,16 +1,17 @@
 """200 messages sent across the end of runs, through the real LangBot: none is lost without a trace (G1).
 
-What the window is depends on the machine; it is printed (`pytest -s`), not asserted.
+What the window is depends on the machine; it is printed, not asserted.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
 from tests.e2e.bed import Bed
-from tests.e2e.crossings import cross
+from tests.e2e.crossings import cross, table
 from tests.e2e.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("ours")
@@ -22,7 +23,7 @@ PAIRS_PER_CHAT = 10
 
 
 async def test_G1_every_message_across_the_end_of_a_run_is_answered_once_or_named_as_dropped(
-    bed: Bed, model: ScriptedModel
+    bed: Bed, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     delays = [SPREAD * number / (PAIRS - 1) for number in range(PAIRS)]
     crossings = []
@@ -33,5 +34,7 @@ async def test_G1_every_message_across_the_end_of_a_run_is_answered_once_or_name
                 # Spread over all chats, so that a long history does not go with a long delay.
                 delay = delays[number * 37 % PAIRS] if PAIRS % 37 else delays[number]
                 crossings.append(await cross(bed, model, chat, number, delay))
+    with capsys.disabled():
+        sys.stdout.write(f"\n{table(crossings)}\n")
     assert [crossing.answers for crossing in crossings] == [0 if c.fate == "dropped" else 1 for c in crossings]
     assert [crossing.strangers for crossing in crossings] == [0] * PAIRS

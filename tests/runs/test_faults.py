@@ -171,6 +171,7 @@ TABLE: list[Row] = [
     *without_loss("call_tool", [1, 2]),
     *without_loss("steering_pull", [1, 3]),
     Row("steering_pull", Fault.malformed({"items": [{"event": 1}]})),
+    *without_loss("run_events_page", [1]),
     *without_loss("run_get", [1, 2]),
     Row("run_get", Fault.malformed({"cancel_requested_at": "yesterday"})),
     *version(),

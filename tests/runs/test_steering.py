@@ -181,6 +181,16 @@ async def test_G1_a_pull_follows_each_batch_and_one_stands_right_before_the_end(
     assert [names[place + 1] for place, name in enumerate(names) if name == "call_tool"] == ["steering_pull"] * 2
 
 
+async def test_G1_the_last_pull_waits_until_the_host_has_shown_the_whole_text() -> None:
+    host = host_with(replies=["Done."])
+    taken: list[str] = []
+    host.when("steering_pull", lambda: taken.extend(str(result["type"]) for result in host.runs[0].results))
+    run = await host.say("go")
+    assert taken == ["message.delta", "processor.log"]
+    assert run.calls.names[-2:] == ["run_events_page", "steering_pull"]
+    assert run.final_text == "Done."
+
+
 async def test_G1_after_the_last_pull_nothing_is_asked_of_the_host_any_more() -> None:
     host = host_with(replies=[LOOK, "Done."], tools=[Tool("look")])
     run = await host.say("go")

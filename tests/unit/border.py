@@ -181,6 +181,7 @@ _QUIET: dict[str, object] = {
     "history_page": {"items": [], "has_more": False},
     "steering_pull": {"items": []},
     "run_get": {"run_id": RUN_ID, "status": "running"},
+    "run_events_page": {"items": []},
     "count_tokens": {"tokens": 10},
     "get_langbot_version": {"version": "4.11.2", "api_features": ["llm.reasoning_level"]},
     "state_get": {"value": None},

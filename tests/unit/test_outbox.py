@@ -221,3 +221,39 @@ async def test_G3_snapshots_are_no_silence() -> None:
         reader.outbox.show("a" * place)
         reader.ready()
     assert all(isinstance(event, Snapshot) for event in reader.events)
+
+
+async def test_G1_flush_sends_the_waiting_text_and_tells_the_place_of_the_mark_behind_it() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    reader.outbox.show("one")
+    reader.ready()
+    reader.outbox.post(Log("a tool began"))
+    reader.outbox.show("one two")
+    place = reader.outbox.flush()
+    reader.ready()
+    assert [type(event) for event in reader.events] == [Snapshot, Log, Snapshot, Log]
+    assert isinstance(reader.events[2], Snapshot) and reader.events[2].text == "one two"
+    assert place == 4
+
+
+async def test_G1_flush_without_a_word_leaves_no_mark() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    assert reader.outbox.flush() is None
+    reader.outbox.hush()
+    assert reader.outbox.flush() is None
+    reader.ready()
+    assert reader.events == []
+
+
+async def test_G2_a_hushed_outbox_says_nothing_at_a_flush() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    reader.outbox.show("one")
+    reader.ready()
+    reader.outbox.show("one two")
+    reader.outbox.hush()
+    reader.outbox.flush()
+    reader.ready()
+    assert [type(event) for event in reader.events] == [Snapshot]
