@@ -22,13 +22,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PASSTHROUGH = ROOT / "tests" / "e2e" / "plugins" / "passthrough"
 SHORT_TURNS = 5
 CROWD = 50
+_SETTINGS = {"SYSTEM__WEBSOCKET_RETENTION__MAX_CONNECTIONS_PER_WORKSPACE": str(CROWD * 2)}
+"""LangBot lets 32 pages of one workspace connect unless told otherwise."""
 
 
 def rows() -> Iterator[Row]:
     folder = tempfile.TemporaryDirectory(prefix="localagent-bench-")
     with folder as name, ScriptedModel() as model, Children() as children:
         place = Path(name)
-        bot = langbot.start(children, place, ports.choose(), place / "logs")
+        bot = langbot.start(children, place, ports.choose(), place / "logs", _SETTINGS)
         mine = package.build(ROOT, place / "dist")
         bed = furnish(bot, ROOT, mine, package.identity(ROOT), model)
         who = package.identity(PASSTHROUGH)
