@@ -29,6 +29,7 @@ from runner.host import Host
 from runner.knowledge import retrieve
 from runner.memory import ToolMemory, unsaid_turns
 from runner.past import Past, read_past
+from runner.small.choice import reserved_names
 from runner.tools.catalogue import Catalogue, Kind
 
 ACTIVATE = "activate"
@@ -66,7 +67,7 @@ async def assemble(
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
         knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
         sandbox_task = group.create_task(sandbox.open(ctx))
-    catalogue = offered(_catalogue(ctx, hide_sandbox=not sandbox.offered), answering)
+    catalogue = offered(_catalogue(ctx, hide_sandbox=not sandbox.offered, reserved=reserved_names(settings)), answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
@@ -95,10 +96,10 @@ async def assemble(
     )
 
 
-def _catalogue(ctx: RunnerContext, *, hide_sandbox: bool) -> Catalogue:
+def _catalogue(ctx: RunnerContext, *, hide_sandbox: bool, reserved: Sequence[str]) -> Catalogue:
     """The tools of the run. The Host grants the tools for skills always; where there is no skill, and none can be
     made, they are four hundred tokens that lead small models astray (S6)."""
-    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox)
+    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox, reserved=reserved)
     if ctx.resources.skills or catalogue.has_host_tool(REGISTER_SKILL):
         return catalogue
     return catalogue.only(lambda entry: entry.kind is not Kind.SKILL)

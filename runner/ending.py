@@ -12,7 +12,7 @@ from runner.conversation.cut import head
 from runner.errors import AllModelsFailed, InputTooLarge, NoUsableModel, RunCancelled, RunFault, TimeIsUp
 from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.outbox import FRAME_BUDGET, wire_bytes
-from runner.turn import BrokenOff
+from runner.turn import BrokenOff, StepTimedOut
 from runner.visible import Visible
 
 Say = Callable[..., str]
@@ -112,7 +112,10 @@ def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | Non
     if isinstance(outcome, BrokenOff):
         return ""
     if isinstance(outcome, AllModelsFailed):
-        return say(Notice.ALL_MODELS_FAILED, reason=outcome.failures[-1].cause.value) if visible.shown else None
+        last = outcome.failures[-1]
+        if isinstance(last, StepTimedOut):
+            return say(Notice.TOOK_TOO_LONG, seconds=f"{last.seconds:g}")
+        return say(Notice.ALL_MODELS_FAILED, reason=last.cause.value) if visible.shown else None
     return say(Notice.INTERNAL_NOTE) if visible.shown else None
 
 

@@ -18,6 +18,7 @@ from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
+from runner.small.manner import Again, Halt, Manner, Standard
 from runner.steering import Steering
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
@@ -53,6 +54,7 @@ class Loop:
         *,
         max_rounds: int,
         clock: Callable[[], float],
+        manner: Manner | None = None,
     ) -> None:
         self._view = view
         self._turns = turns
@@ -62,6 +64,7 @@ class Loop:
         self._settle = settle
         self._max_rounds = max_rounds
         self._clock = clock
+        self._manner: Manner = manner or Standard()
         self._concluding = False
 
     async def run(self) -> Ending:
@@ -83,7 +86,7 @@ class Loop:
                 await self._settle(ending)
             said = await self._steering.pull()
             if said is not None:
-                self._view.add(said)
+                self._hear(said)
             elif not going_on:
                 return ending
 
@@ -93,27 +96,48 @@ class Loop:
         if said is None:
             return False
         self._view.add(AssistantTurn(without_thoughts(broken.half) or broken.half, author=broken.model_id))
-        self._view.add(said)
+        self._hear(said)
         return True
+
+    def _hear(self, said: UserTurn) -> None:
+        self._view.add(said)
+        self._manner.asked(said.text())
 
     async def _after(self, reply: Reply) -> tuple[bool, Ending]:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
+        step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding)
+        if isinstance(step, Halt):
+            return self._halt(step)
+        if isinstance(step, Again):
+            if step.note is not None:
+                self._turns.note(step.note)
+            return True, Ending()
+        reply = step.reply
+        self._turns.reveal(reply.held)
         if not reply.calls or self._concluding:
             self._remember(reply)
             return False, Ending(cut=reply.cut, concluded=self._concluding)
-        done = await self._round(reply)
+        done = await self._round(reply, one_by_one=step.one_by_one)
         self._view.add(done.turn)
         if done.pictures is not None and not self._view.images_left_out:
             self._view.add(done.pictures)
+        halt = self._manner.ran(done.outcomes)
+        if halt is not None and not done.terminated:
+            return self._halt(halt)
         return not done.terminated, Ending(silent=done.terminated)
 
-    async def _round(self, reply: Reply) -> Round:
+    def _halt(self, halt: Halt) -> tuple[bool, Ending]:
+        for note in halt.notes:
+            self._turns.note(note)
+        return False, Ending()
+
+    async def _round(self, reply: Reply, *, one_by_one: bool) -> Round:
         if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):
             self._concluding = True
             return await self._rounds.refuse(reply, NO_MORE_TOOLS)
         if reply.cut:
             return await self._rounds.refuse(reply, CUT_OFF)
-        return await self._rounds.run(reply, self._deadline.wrap_up)
+        return await self._rounds.run(reply, self._deadline.wrap_up, one_by_one=one_by_one)
 
     def _conclude_when_late(self) -> None:
         """After a tool round that reached the deadline's shadow, the next turn is the last."""

@@ -30,6 +30,8 @@ from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
+from runner.small.choice import manner_of
+from runner.small.manner import Manner
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
@@ -72,13 +74,16 @@ class Parts:
     rounds: Rounds
     steering: Steering
     memory: ToolMemory
+    manner: Manner
 
 
 async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
     """Build everything for the loop. Loads the tokenizer if no run has done so yet."""
     context = await _context(around, start, bench)
     view = RunView(start.view, context, partial(_budget, around, start.checkpoint))
+    manner = _manner(around, start, context)
     view.ask(start.question)
+    manner.asked(start.question.text())
     turns = Turns(
         bench,
         view,
@@ -88,10 +93,19 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         around.say,
         around.warn,
         around.delivery.may_be_silent,
+        manner,
     )
     rounds = _rounds(around, start)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
-    return Parts(context, view, turns, rounds, Steering(around.host, start.speakers), start.memory)
+    return Parts(context, view, turns, rounds, Steering(around.host, start.speakers), start.memory, manner)
+
+
+def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
+    """How this run speaks with its models; what is learned of them is kept with the conversation."""
+    notes = start.checkpoint.notes if start.checkpoint else {}
+    manner = manner_of(around.ctx, around.settings, start.catalogue, notes, context.note, around.say, around.warn)
+    context.shape, context.smaller = manner.shape, manner.smaller
+    return manner
 
 
 async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:

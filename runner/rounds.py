@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from config.notices import Notice
 from runner.conversation.units import AssistantTurn, Part, Text, UserTurn
@@ -55,11 +55,15 @@ class Rounds:
         self.count = 0
         self.calls = 0
 
-    async def run(self, reply: Reply, until: float | None) -> Round:
-        """Run the calls of a reply; what is open at `until` (the loop's clock) gets a result that says so (D9)."""
+    async def run(self, reply: Reply, until: float | None, *, one_by_one: bool = False) -> Round:
+        """Run the calls of a reply; what is open at `until` (the loop's clock) gets a result that says so (D9).
+
+        `one_by_one`: never two at once, whatever the binding says (S3).
+        """
         self.count += 1
         wanted = self._wanted(reply)
-        batch = self._executor.batch(wanted, self.catalogue)
+        executor = replace(self._executor, serial=True) if one_by_one else self._executor
+        batch = executor.batch(wanted, self.catalogue)
         names = ", ".join(dict.fromkeys(call.name for call in wanted))
         with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=names), TOOL_PATIENCE):
             outcomes = await batch.run(until=until)
@@ -81,7 +85,7 @@ class Rounds:
     def _wanted(self, reply: Reply) -> list[WantedCall]:
         self.calls += len(reply.calls)
         return [
-            WantedCall(self._ids.claim(call.id), call.name, call.arguments, call.provider_fields)
+            WantedCall(self._ids.claim(call.id), call.name, call.arguments, call.provider_fields, call.certain)
             for call in reply.calls
         ]
 

@@ -30,6 +30,7 @@ from runner.outbox import Outbox
 from runner.parts import Parts, Surroundings, make_parts
 from runner.progress import Progress
 from runner.sandbox.exports import Unsent
+from runner.small.choice import most_rounds
 from runner.tools.execute import ToolSlots
 from runner.visible import Visible
 
@@ -228,8 +229,9 @@ class _Run:
             parts.steering,
             self._deadline,
             self._settle,
-            max_rounds=around.settings.tools.max_rounds,
+            max_rounds=most_rounds(around.settings),
             clock=clock.now,
+            manner=parts.manner,
         ).run()
 
     async def _settle(self, ending: Ending) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
 from config.notices import Notice
 from runner.context.meter import CountFailed, counting_unavailable
+from runner.conversation.request import Request
 from runner.errors import AllModelsFailed, InputTooLarge, ModelFailed, ModelTrouble
 from runner.models.bench import Bench
 from runner.models.provider import HostModel
 from runner.models.reply import Reply, ReplyReader
 from runner.progress import SUMMARY_PATIENCE, Progress
+from runner.small.manner import Manner, Standard
+from runner.small.reading import Reading
 from runner.view import RunView
 from runner.visible import Visible
 
@@ -34,10 +38,19 @@ class BrokenOff(ModelFailed):
         self.half = half
 
 
+class StepTimedOut(ModelFailed):
+    """A model took longer than one step may take (S3). `seconds` is that limit."""
+
+    def __init__(self, model_id: str, seconds: float) -> None:
+        super().__init__(model_id, ModelTrouble.TIMEOUT, f"no reply within {seconds:g} s, the limit of one step")
+        self.seconds = seconds
+
+
 class Turns:
     """Runs the model turns of one run.
 
-    `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2).
+    `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2). `manner`: how the
+    model is spoken to and its replies are read.
     """
 
     def __init__(
@@ -50,6 +63,7 @@ class Turns:
         say: Callable[..., str],
         warn: Callable[[str], None],
         may_be_silent: Callable[[], bool] = lambda: False,
+        manner: Manner | None = None,
     ) -> None:
         self._bench = bench
         self._view = view
@@ -59,6 +73,7 @@ class Turns:
         self._say = say
         self._may_be_silent = may_be_silent
         self._warn = warn
+        self._manner: Manner = manner or Standard()
         self.count = 0
 
     async def take(self, *, conclude: bool = False) -> Reply:
@@ -84,12 +99,26 @@ class Turns:
                     self._view.keep()
                     return reply
                 self._visible.drop_turn()
+                if self._manner.retries_empty(reply):
+                    continue
                 if self._bench.lineup.is_last:
                     return reply  # nobody has more to say: what was shown stands, or a sentence says it (C6)
                 self._advance(ModelFailed(reply.model_id, ModelTrouble.EMPTY, "neither text nor a tool call came"))
 
+    def reveal(self, text: str) -> None:
+        """Show words of a reply that were held until it was judged."""
+        if text:
+            self._visible.add(text)
+            self._show(self._visible.text)
+
+    def note(self, text: str) -> None:
+        """Show a sentence of the runner."""
+        self._visible.note(text)
+        self._show(self._visible.text)
+
     async def _ask(self, model: HostModel, *, conclude: bool) -> Reply:
         self._visible.begin_turn()
+        self._manner.begin(model.id, conclude=conclude)
         try:
             with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
                 request = await self._view.request(model.id, visible=self._visible.shown, conclude=conclude)
@@ -99,15 +128,39 @@ class Turns:
             # What fits no half of what a model refused may well fit the next model (C7).
             raise ModelFailed(model.id, ModelTrouble.OVERFLOW, str(fault)) from fault
         reader = ReplyReader(model.id)
+        reading = self._manner.reading(model.id)
+        seconds = self._manner.step_seconds(model.id)
         try:
-            async with aclosing(model.answer(request, reader)) as fragments:
-                async for fragment in fragments:
-                    self._visible.add(fragment)
-                    self._show(self._visible.text)
+            if seconds is None:
+                await self._read(model, request, reader, reading)
+            else:
+                await self._read_in_time(model, request, reader, reading, seconds)
         finally:
             reply = reader.close()
             self._bench.add_usage(reply.usage)
-        return reply
+        return reading.close(reply)
+
+    async def _read(self, model: HostModel, request: Request, reader: ReplyReader, reading: Reading) -> None:
+        async with aclosing(model.answer(request, reader)) as fragments:
+            async for fragment in fragments:
+                self.reveal(reading.feed(fragment))
+                if reading.over:
+                    return
+
+    async def _read_in_time(
+        self, model: HostModel, request: Request, reader: ReplyReader, reading: Reading, seconds: float
+    ) -> None:
+        """The same, within the limit of one step, which begins anew at the first token (S3)."""
+        now = asyncio.get_running_loop().time
+        limit = asyncio.timeout(seconds)
+        reader.on_begin = lambda: limit.reschedule(now() + seconds)
+        try:
+            async with limit:
+                await self._read(model, request, reader, reading)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise StepTimedOut(model.id, seconds) from error
 
     def _may_ask_again(self, failure: ModelFailed, *, conclude: bool) -> bool:
         """Whether the same model is asked once more, with less: a smaller request, no pictures, no tools."""
@@ -116,6 +169,8 @@ class Turns:
             return True
         if failure.cause not in _MAY_MEAN_REFUSED:
             return False
+        if self._manner.drops(failure):
+            return True
         return self._view.leave_out_images() or (conclude and self._view.leave_out_tools())
 
     def _advance(self, failure: ModelFailed) -> None:

@@ -115,8 +115,8 @@ class RunView:
         """
         fitted = await self._context.fit(self._view, model=model_id, budget=self._budget(model_id), visible=visible)
         self._view, self._tokens = fitted.view, fitted.tokens
-        if conclude and self._view.tools:
-            return replace(fitted.request, extra={"tool_choice": "none"})
+        if conclude and fitted.request.tools:
+            return replace(fitted.request, extra={**fitted.request.extra, "tool_choice": "none"})
         return fitted.request
 
     def tighten(self, failure: ModelFailed) -> bool:

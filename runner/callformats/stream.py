@@ -109,6 +109,8 @@ class StreamReader:
         """Characters handed to scanners and format readers so far, for counting work."""
         self.retracted = False
         """Whether text that `feed` had returned turned out to be a thought: show `text` anew."""
+        self.ended_in_thought = False
+        """Whether the calls of the closed reading stood in a thought that stopped at them."""
         if thinking:
             if self._keep:
                 self._visible.show("<think>")
@@ -499,6 +501,7 @@ class StreamReader:
         if last and all(isinstance(ruling, Call) for ruling in rulings):
             self._thought.append(without_labels(inner.text))
             self._found += last
+            self.ended_in_thought = True
         else:
             self._thought.append(without_labels(written))
 

@@ -108,6 +108,14 @@ class _Made:
     left: tuple[Span, ...]
 
 
+def _as_it_is(request: Request, model: str) -> Request:
+    return request
+
+
+def _no_smaller() -> bool:
+    return False
+
+
 def _local_price(request: Request, ruler: Ruler) -> int:
     units = sum(map(ruler.unit, request.units))
     return units + ruler.system(request.system) + ruler.tools(request.tools)
@@ -165,7 +173,8 @@ class Context:
 
     `checkpoint` is what the state snapshot held. `durable` False: no state or no history to read again, so nothing may
     be left to later runs. `unread` and `empty` come from reading the history (`paging.History`). `log` gets a line for
-    the bot's owner about each compaction. `now` gives epoch seconds.
+    the bot's owner about each compaction. `now` gives epoch seconds. `shape` makes of a request what one model is to
+    see, and that is counted; `smaller` says whether shaping the same request again makes it smaller.
     """
 
     def __init__(
@@ -181,7 +190,10 @@ class Context:
         durable: bool = True,
         unread: tuple[Gap, ...] = (),
         empty: tuple[Gap, ...] = (),
+        shape: Callable[[Request, str], Request] = _as_it_is,
+        smaller: Callable[[], bool] = _no_smaller,
     ) -> None:
+        self.shape, self.smaller = shape, smaller
         self._meter, self._ruler, self._wishes = meter, ruler, wishes
         self._summarisers, self._now, self._log = tuple(summarisers), now, log
         self._base = checkpoint
@@ -225,9 +237,12 @@ class Context:
         if view.before_span is not None and not view.before and self._checkpoint is not None:
             # The rows read from the gap had nothing to say.
             self._checkpoint = closed(self._checkpoint, (gap_of(view.before_span),))
-        request = self.request(view)
+        request = self.shape(self.request(view), model)
         if not view.must_fold or not await self._surely_fits(request, budget):
             tokens = await self._meter.measure(request, model=model, budget=budget)
+            while tokens > budget.input and self.smaller():
+                request = self.shape(self.request(view), model)
+                tokens = await self._meter.measure(request, model=model, budget=budget)
             if tokens <= budget.input and not view.must_fold:
                 return Fitted(request, view, tokens)
             await self._learn_scale(request, tokens)
@@ -238,7 +253,7 @@ class Context:
         tokens = 0
         for number, share in enumerate(PASSES):
             view = await self._shrink(view, int(budget.input * share), budget, ask=ask and number == 0)
-            request = self.request(view)
+            request = self.shape(self.request(view), model)
             tokens = await self._meter.measure(request, model=model, budget=budget)
             if tokens <= budget.input:
                 return Fitted(request, view, tokens)

@@ -7,7 +7,7 @@ fields that must go back to the model, and knows whether the reply was cut.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -30,17 +30,26 @@ _CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 
 @dataclass(frozen=True, slots=True)
 class RawCall:
-    """A tool call as the model wrote it: `arguments` may be empty, broken or not JSON at all (D3)."""
+    """A tool call as the model wrote it: `arguments` may be empty, broken or not JSON at all (D3).
+
+    `certain` False: it was read from text and had to be mended, or stood in a thought (J3).
+    """
 
     id: str
     name: str
     arguments: str
     provider_fields: Mapping[str, Json] | None = None
+    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One whole model reply. `text` is exactly what was streamed (characters); `cut` says the length limit ended it."""
+    """One whole model reply. `text` is exactly what was streamed (characters); `cut` says the length limit ended it.
+
+    The rest is set where calls are read from text (S1): `text` is then the visible part and `held` the end of it that
+    was not shown yet; `wrote` is the format of calls that stood in the text; `faults`, `problem` and `refused` say what
+    was no call, why, and the name in it; `answered`: the text came by the reply tool; `chanted`: it repeated itself.
+    """
 
     text: str
     calls: tuple[RawCall, ...]
@@ -48,6 +57,13 @@ class Reply:
     provider_fields: Mapping[str, Json] | None = None
     usage: Usage | None = None
     cut: bool = False
+    held: str = ""
+    wrote: str | None = None
+    faults: tuple[str, ...] = ()
+    problem: str | None = None
+    refused: str = ""
+    answered: bool = False
+    chanted: bool = False
 
     @property
     def said(self) -> str:
@@ -57,7 +73,7 @@ class Reply:
     @property
     def empty(self) -> bool:
         """No visible character and no call: to the person in the chat, nothing came."""
-        return not self.calls and not self.text.strip()
+        return not self.calls and not self.faults and not self.text.strip()
 
 
 @dataclass(slots=True)
@@ -92,9 +108,14 @@ class ReplyReader:
         self._reasoning: list[str] = []
         self._finish: str | None = None
         self._usage: Usage | None = None
+        self.on_begin: Callable[[], None] | None = None
+        """Told once, when the first chunk comes."""
 
     def feed(self, chunk: MessageChunk | Message) -> str:
         """Take one chunk (content is a fragment); returns the visible characters it brought."""
+        begun, self.on_begin = self.on_begin, None
+        if begun is not None:
+            begun()
         text = _text_of(chunk.content)
         if text:
             self._text.append(text)

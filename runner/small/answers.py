@@ -1,0 +1,141 @@
+"""Whether a plain reply may stand: what it ignores, passes on to the user, only repeats, or leaves open (S3).
+
+Pure, and careful: each check sends a reply back once at most, then it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from runner.conversation.cut import head
+from runner.events import Json
+
+GIST_CHARACTERS: Final = 300
+_ECHO_LEAST = 200
+_ADMITS = re.compile(
+    r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
+    r"失败|失敗|错误|錯誤|无法|無法|不能|没能|沒能|抱歉|エラー|できません|できなかった|申し訳|ошибк|не удалось|не могу|"
+    r"не смог|no se pudo|no pude|no puedo|fall[óo]|lo siento|không thể|lỗi|thất bại|ไม่สามารถ|ผิดพลาด|ล้มเหลว|ขออภัย",
+    re.IGNORECASE,
+)
+_CUE = re.compile(
+    r"\b(?:use|using|click|press|run|call|try|invoke|execute|open)\b|使用|调用|調用|点击|呼び出", re.IGNORECASE
+)
+_FRAME = "--- data block "
+_WRITES = re.compile(r"(?:^|_)(?:write|edit|create_file|save|patch|update_file)(?:$|_)")
+_OPEN_STATES = frozenset({"pending", "in_progress", "open", "todo", "doing", "not_started"})
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One finished call of this run. `body` is its result without the frame; `code` that of a failure; `reads` by the
+    tool's name."""
+
+    name: str
+    arguments: str
+    body: str
+    code: str | None = None
+    reads: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return self.code is not None
+
+
+def ignores_failure(text: str, done: Sequence[Done]) -> str | None:
+    """What to say to a reply that passes over the last call, which failed; None when it may stand."""
+    if not done or not done[-1].failed or _ADMITS.search(text):
+        return None
+    last = done[-1]
+    return (
+        f"Your reply was not sent. The last call, {last.name}, failed: {head(last.body, GIST_CHARACTERS)}\n"
+        "Don't say it worked. Try another way, or tell the user plainly that it failed."
+    )
+
+
+def passes_work_on(text: str, tools: Collection[str], called: Collection[str]) -> str | None:
+    """What to say to a reply that tells the user to use a tool which is right here; None when it may stand."""
+    for tool in tools:
+        if tool in called or len(tool) < 4:
+            continue
+        spoken = re.escape(tool).replace("_", r"[\s_-]")
+        found = re.search(rf"(?<![\w]){spoken}(?![\w])", text, re.IGNORECASE)
+        if found and _CUE.search(text, max(0, found.start() - 40), found.start()):
+            return f"Your reply was not sent. The user cannot use {tool}; you can. You do it: call {tool} now."
+    return None
+
+
+def echoes(text: str, done: Sequence[Done]) -> bool:
+    """Whether a reply only repeats a result of this run."""
+    if _FRAME in text:
+        return True
+    said = _squeezed(text)
+    return len(said) >= _ECHO_LEAST and any(said in _squeezed(each.body) for each in done)
+
+
+def gist(done: Sequence[Done]) -> str:
+    """The beginning of the last result in one paragraph; empty without one."""
+    body = done[-1].body if done else ""
+    line = " ".join(body.split())
+    return line if len(line) <= GIST_CHARACTERS else f"{head(line, GIST_CHARACTERS)} …"
+
+
+def leaves_open(done: Sequence[Done], *, can_read: bool) -> str | None:
+    """What to say when work seems open at the end; None when nothing does. `can_read`: a reading tool is granted."""
+    items = next((found for each in reversed(done) if (found := _open_items(each)) is not None), ())
+    if items:
+        return (
+            f"Your reply was not sent yet: the todo list still has open items ({', '.join(items[:3])}). "
+            "Do them now, or say why they stay open."
+        )
+    written = [place for place, each in enumerate(done) if _WRITES.search(each.name) and not each.failed]
+    if can_read and written and not any(each.reads for each in done[written[-1] + 1 :]):
+        return (
+            "Your reply was not sent yet: nothing has looked at what you wrote. Read it once and check it, then answer."
+        )
+    return None
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def _open_items(done: Done) -> tuple[str, ...] | None:
+    """The open items of a todo list as a tool keeps it; None when the call was about none."""
+    if "todo" not in done.name.lower():
+        return None
+    for text in (done.body, done.arguments):
+        try:
+            value: Json = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        items = list(_items(value, 0))
+        if items:
+            return tuple(name for name, is_open in items if is_open)
+    return None
+
+
+def _items(value: Json, depth: int) -> Iterator[tuple[str, bool]]:
+    if depth > 8:
+        return
+    if isinstance(value, list):
+        for each in value:
+            yield from _items(each, depth + 1)
+        return
+    if not isinstance(value, dict):
+        return
+    state = value.get("status", value.get("state"))
+    finished = value.get("done", value.get("completed"))
+    if isinstance(state, str) or isinstance(finished, bool):
+        name = next(
+            (str(value[key]) for key in ("content", "title", "text", "task", "name") if key in value), "an item"
+        )
+        is_open = state.lower() in _OPEN_STATES if isinstance(state, str) else not finished
+        yield head(name, 60), is_open
+        return
+    for each in value.values():
+        yield from _items(each, depth + 1)

@@ -1,0 +1,55 @@
+"""Which manner a run has, by its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+
+from config.choices import CallFormat, ModelProfile
+from config.settings import Settings
+from runner.events import Json
+from runner.small.guiding import PSEUDO_TOOLS, Guiding
+from runner.small.manner import Manner, Standard
+from runner.small.memory import KEY, Memory
+from runner.tools.catalogue import Catalogue
+
+
+def is_standard(settings: Settings) -> bool:
+    """Whether nothing of S2, S3, S5 and S8 may happen in this run."""
+    return settings.small.profile is ModelProfile.STANDARD and settings.small.call_format is CallFormat.NATIVE
+
+
+def reserved_names(settings: Settings) -> tuple[str, ...]:
+    """Names that tools of the Host may not have, since the loop's own tools have them."""
+    return () if is_standard(settings) else PSEUDO_TOOLS
+
+
+def most_rounds(settings: Settings) -> int:
+    """Rounds of tools in a run: `max-steps` counts instead where the model is small for sure (S3)."""
+    if settings.small.profile is ModelProfile.SMALL:
+        return settings.small.max_steps
+    return settings.tools.max_rounds
+
+
+def manner_of(
+    ctx: RunnerContext,
+    settings: Settings,
+    catalogue: Catalogue,
+    notes: Mapping[str, Json],
+    note: Callable[[str, Json], None],
+    say: Callable[..., str],
+    warn: Callable[[str], None],
+) -> Manner:
+    """The manner of a run. `notes` are those of the conversation's checkpoint, `note` adds one."""
+    if is_standard(settings):
+        return Standard()
+    memory = Memory(notes.get(KEY), lambda value: note(KEY, value))
+    return Guiding(settings.small, memory, catalogue, say, warn, place_of(ctx))
+
+
+def place_of(ctx: RunnerContext) -> tuple[str, ...]:
+    """Where the chat is, as others named it: the platform's adapter and the group (S3)."""
+    adapter = (ctx.delivery.platform_capabilities or {}).get("adapter")
+    group = ctx.variables.get("group_name")
+    return tuple(str(name) for name in (adapter, group) if name)

@@ -1,0 +1,352 @@
+"""The manner for weak models: decides what a reply leads to, and remembers what kind of model this is (S1-S3, S8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from config.choices import CallFormat, ModelProfile
+from config.notices import Notice
+from config.settings import Small
+from runner.conversation.request import Request, ToolSpec
+from runner.conversation.units import AssistantTurn, Reference, UserTurn
+from runner.errors import ModelFailed
+from runner.models.reply import RawCall, Reply
+from runner.small import answers, prompt
+from runner.small.answers import Done
+from runner.small.circles import Circle, Circles, Seen
+from runner.small.dress import FEWER, Dresser, Mode, Wants
+from runner.small.forms import FORM_IDS, family_of
+from runner.small.ladder import Ladder, Rung
+from runner.small.manner import Again, Go, Halt, Next
+from runner.small.memory import Known, Memory
+from runner.small.reading import AsItIs, Lenient, Reading, Ways
+from runner.small.reply_tool import REPLY, REPLY_SPEC
+from runner.small.shown import LOAD, LOAD_SPEC
+from runner.tools.arguments import Broken, read_arguments
+from runner.tools.catalogue import Catalogue
+from runner.tools.execute import Outcome
+from runner.tools.prepare import Ready, WantedCall, prepare
+
+PSEUDO_TOOLS = (REPLY, LOAD)
+"""Names that no tool of the Host may have while this manner is on."""
+
+MALFORMED_ENOUGH = 2
+"""So many malformed calls, and `auto` treats a model as small."""
+
+FLAGGED = "That call brought the same result as before. Do not repeat it: do something else, or answer the user."
+CHANTED = "Your reply repeated itself and was not sent. Write it once more, shortly, or call a tool."
+LOADED = "{tool} is among your tools now. Call it."
+FAULTY_TEXT = "Your reply was not sent: {problem}. Call the tool itself, or answer in plain words."
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is decided anew for each reply."""
+
+    model_id: str = ""
+    conclude: bool = False
+    level: int = 0
+    resample: bool = False
+    retried_empty: bool = False
+    sent_schema: bool = False
+    sent_temperature: bool = False
+
+
+class Guiding:
+    """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner."""
+
+    def __init__(
+        self,
+        settings: Small,
+        memory: Memory,
+        catalogue: Catalogue,
+        say: Callable[..., str],
+        log: Callable[[str], None],
+        place: Sequence[str] = (),
+    ) -> None:
+        self._settings = settings
+        self._memory = memory
+        self._catalogue = catalogue
+        self._say = say
+        self._log = log
+        self._dresser = Dresser(settings.site_instructions, place)
+        self._ladder = Ladder()
+        self._circles = Circles()
+        self._turn = _Turn()
+        self._query = ""
+        self._tail: str | None = None
+        self._done: list[Done] = []
+        self._steps = 0
+        self._loaded: list[str] = []
+        self._bounced: set[str] = set()
+        self._malformed = 0
+        self._no_schema: set[str] = set()
+        self._no_temperature = False
+        self._tools: tuple[ToolSpec, ...] = ()
+        self._untrusted: tuple[str, ...] = ()
+
+    def mode(self, model_id: str) -> Mode:
+        """How a model is treated from what is set and what is known of it."""
+        known = self._memory.of(model_id)
+        small = self._settings.profile is ModelProfile.SMALL
+        small = small or (self._settings.profile is ModelProfile.AUTO and known.small)
+        form = self._settings.call_format
+        if form is CallFormat.AUTO:
+            form = CallFormat.GUIDED if known.form else CallFormat.NATIVE
+        if form is not CallFormat.GUIDED:
+            return Mode(small, form, known.form if small else None)
+        if model_id in self._no_schema:
+            return Mode(small, known.form or CallFormat.JSON)
+        return Mode(small, form, schema=True)
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    def begin(self, model_id: str, *, conclude: bool) -> None:
+        turn = self._turn
+        self._turn = _Turn(model_id, conclude, resample=turn.resample, retried_empty=turn.retried_empty)
+
+    def shape(self, request: Request, model_id: str) -> Request:
+        self._tools = request.tools
+        self._untrusted = _untrusted(request)
+        mode = self.mode(model_id)
+        if mode.plain and self._tail is None and not self._resamples:
+            return request
+        shaped = self._dresser.dress(request, mode, self._wants())
+        self._turn.sent_schema = "response_format" in shaped.extra
+        self._turn.sent_temperature = "temperature" in shaped.extra
+        return shaped
+
+    def smaller(self) -> bool:
+        turn = self._turn
+        shown = min(self._settings.max_tools_shown, len(self._tools))
+        while turn.level < len(FEWER):
+            turn.level += 1
+            if self.mode(turn.model_id).small and FEWER[turn.level - 1] < shown:
+                return True
+        return False
+
+    @property
+    def _resamples(self) -> bool:
+        return self._turn.resample and not self._no_temperature
+
+    def _wants(self) -> Wants:
+        level = self._turn.level
+        used = [done.name for done in self._done]
+        return Wants(
+            query=self._query,
+            most=FEWER[level - 1] if level else self._settings.max_tools_shown,
+            off=self._ladder.off,
+            loaded=tuple(self._loaded),
+            recent=tuple(dict.fromkeys(reversed(used))),
+            codes=frozenset(code for code in prompt.CODES if any(code.value == each for each in self._codes())),
+            tail=self._tail,
+            conclude=self._turn.conclude,
+            resample=self._resamples,
+        )
+
+    def _codes(self) -> set[str]:
+        return {done.code for done in self._done if done.code}
+
+    def reading(self, model_id: str) -> Reading:
+        if not self._tools:
+            return AsItIs()
+        mode = self.mode(model_id)
+        pseudo = (*((REPLY_SPEC,) if mode.replies else ()), *((LOAD_SPEC,) if mode.small else ()))
+        last_failed = bool(self._done) and self._done[-1].failed
+        live = not mode.small or not (last_failed or answers.leaves_open(self._done, can_read=self._can_read()))
+        ways = Ways(mode.replay, mode.small or mode.schema, mode.replies, live, mode.small)
+        return Lenient((*self._tools, *pseudo), self._untrusted, ways)
+
+    def step_seconds(self, model_id: str) -> float | None:
+        return float(self._settings.step_timeout) if self.mode(model_id).small else None
+
+    def drops(self, failure: ModelFailed) -> bool:
+        if self._turn.sent_schema:
+            self._without_schema(failure.model_id, "refused")
+            return True
+        if self._turn.sent_temperature:
+            self._no_temperature = True
+            return True
+        return False
+
+    def _without_schema(self, model_id: str, why: str) -> None:
+        self._no_schema.add(model_id)
+        self._log(f"model {model_id}: the schema for guided calls was {why}; calls are asked for as text from now on")
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def retries_empty(self, reply: Reply) -> bool:
+        if not self.mode(reply.model_id).small or self._turn.retried_empty:
+            return False
+        self._turn.retried_empty = self._turn.resample = True
+        return True
+
+    def judge(self, reply: Reply, catalogue: Catalogue, *, concluding: bool) -> Next:
+        self._catalogue = catalogue
+        self._tail = None
+        self._turn.resample = self._turn.retried_empty = False
+        before = self.mode(reply.model_id)
+        refusals = tuple(map(self._refusal, reply.calls))
+        self._learn(reply, before, malformed=bool(reply.faults) or any(refusals))
+        if concluding:
+            return Go(reply)
+        if reply.chanted:
+            return self._after_chant()
+        if reply.calls:
+            return self._after_calls(reply, refusals, before)
+        if reply.problem is not None and _unseen(reply):
+            return self._after_fault(reply)
+        if before.small and _unseen(reply):
+            return self._after_answer(reply)
+        return Go(reply)
+
+    def _learn(self, reply: Reply, mode: Mode, *, malformed: bool) -> None:
+        model, known = reply.model_id, self._memory.of(reply.model_id)
+        obeyed = reply.answered or reply.wrote == FORM_IDS[CallFormat.GUIDED]
+        if mode.schema and self._turn.sent_schema and not obeyed and (reply.wrote or reply.text.strip()):
+            self._without_schema(model, "ignored")
+        self._malformed += malformed
+        small = known.small or reply.wrote is not None or self._malformed >= MALFORMED_ENOUGH
+        if self._settings.profile is not ModelProfile.AUTO:
+            small = known.small
+        form = known.form
+        if mode.form is CallFormat.NATIVE and form is None:
+            form = family_of(reply.wrote) if reply.wrote else None
+        self._memory.learn(model, Known(small, form))
+
+    def _after_chant(self) -> Next:
+        if "chant" in self._bounced:
+            return Halt((self._say(Notice.IN_CIRCLES),))
+        self._bounced.add("chant")
+        self._turn.resample = True
+        return self._send_back(CHANTED)
+
+    def _after_calls(self, reply: Reply, refusals: Sequence[str | None], mode: Mode) -> Next:
+        prepared = list(zip(reply.calls, refusals, strict=True))
+        if mode.plain and not reply.wrote:
+            return Go(reply)
+        ready = tuple(call for call, why in prepared if why is None)
+        bad = next(((call, why) for call, why in prepared if why is not None), None)
+        if ready:
+            for call in ready:
+                self._ladder.valid(call.name)
+            if mode.small and self._steps >= self._settings.max_steps:
+                return self._out_of_steps()
+            if bad is not None:
+                self._tail = self._ladder.unlike_before(f"Error: {bad[1]}")
+            return Go(replace(reply, calls=ready), one_by_one=mode.small)
+        assert bad is not None
+        return self._load(bad[0]) if bad[0].name == LOAD else self._slip(bad[0].name, bad[1] or "")
+
+    def _refusal(self, call: RawCall) -> str | None:
+        """Why a call may not run; None when it may."""
+        if call.name in self._ladder.off:
+            return f"{call.name} is switched off for this message."
+        prepared = prepare(WantedCall(call.id, call.name, call.arguments, certain=call.certain), self._catalogue)
+        return None if isinstance(prepared, Ready) else prepared.text
+
+    def _load(self, call: RawCall) -> Next:
+        read = read_arguments(call.arguments, LOAD_SPEC.parameters)
+        name = None if isinstance(read, Broken) else read.values.get("name")
+        if not isinstance(name, str) or self._catalogue.get(name) is None or name in self._loaded:
+            return self._slip(LOAD, f"{LOAD} takes the name of one tool of the list of further tools, once.")
+        self._loaded.append(name)
+        return self._send_back(LOADED.format(tool=name))
+
+    def _slip(self, tool: str, problem: str) -> Next:
+        entry = self._catalogue.get(tool)
+        spec = entry.spec if entry is not None else next(iter(self._tools), REPLY_SPEC)
+        form = self.mode(self._turn.model_id).replay
+        others = [other.name for other in self._tools if other.name != tool and other.name not in self._ladder.off]
+        example = prompt.worked_call(spec, form)
+        correction = self._ladder.slip(tool, problem, example=example, others=others)
+        if correction.rung is Rung.STOP:
+            return Halt((self._say(Notice.IN_CIRCLES),))
+        self._turn.resample = correction.resample
+        self._tail = correction.text
+        off = correction.off if correction.off and self._catalogue.get(correction.off) else None
+        return Again(self._say(Notice.TOOL_OFF_NOTE, tool=off) if off else None)
+
+    def _after_fault(self, reply: Reply) -> Next:
+        """Something that looks like a call and is none. Words beside it may stand the second time."""
+        if not reply.text.strip():
+            return self._slip(reply.refused, f"{reply.problem}.")
+        if "fault" in self._bounced:
+            return Go(reply)
+        self._bounced.add("fault")
+        return self._send_back(FAULTY_TEXT.format(problem=reply.problem))
+
+    def _after_answer(self, reply: Reply) -> Next:
+        if answers.echoes(reply.text, self._done):
+            gist = answers.gist(self._done)
+            return Go(replace(reply, text=gist, held=gist))
+        for name, said in self._objections(reply.text):
+            if said is not None and name not in self._bounced:
+                self._bounced.add(name)
+                return self._send_back(said)
+        return Go(reply)
+
+    def _objections(self, text: str) -> Sequence[tuple[str, str | None]]:
+        called = {done.name for done in self._done}
+        names = [tool.name for tool in self._tools if tool.name not in self._ladder.off]
+        return (
+            (f"failure {len(self._done)}", answers.ignores_failure(text, self._done)),
+            ("work", answers.passes_work_on(text, names, called)),
+            ("open", answers.leaves_open(self._done, can_read=self._can_read())),
+        )
+
+    def _can_read(self) -> bool:
+        return any(entry.read_only for entry in self._catalogue)
+
+    def _send_back(self, text: str) -> Again:
+        self._tail = self._ladder.unlike_before(text)
+        return Again()
+
+    # --- after tools -----------------------------------------------------------------------------------------------
+
+    def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
+        self._steps += 1
+        small = self.mode(self._turn.model_id).small
+        for outcome in outcomes:
+            done = _done(outcome)
+            self._done.append(done)
+            circle = self._circles.add(
+                Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=done.reads)
+            )
+            if small and circle is Circle.STOP:
+                return Halt((self._say(Notice.IN_CIRCLES),))
+            if small and circle is Circle.FLAG:
+                self._tail = self._ladder.unlike_before(FLAGGED)
+        return None
+
+    def asked(self, text: str) -> None:
+        self._query = text
+        self._tail = None
+        self._steps = 0
+        self._ladder.renew()
+        self._circles.renew()
+
+    def _out_of_steps(self) -> Halt:
+        stopped = self._say(Notice.OUT_OF_STEPS, steps=self._steps)
+        gist = answers.gist(self._done)
+        return Halt((gist, stopped) if gist else (stopped,))
+
+
+def _done(outcome: Outcome) -> Done:
+    error = outcome.rendered.error
+    reads = outcome.entry is not None and outcome.entry.read_only
+    call = outcome.call
+    return Done(call.name, call.arguments, outcome.rendered.body, error.value if error else None, reads)
+
+
+def _unseen(reply: Reply) -> bool:
+    """Whether nothing of a reply was shown: after visible text nothing is corrected."""
+    return len(reply.held) == len(reply.text)
+
+
+def _untrusted(request: Request) -> tuple[str, ...]:
+    """Texts of a request that were only to be read: results and knowledge (S1)."""
+    results = [result.text for unit in request.units if isinstance(unit, AssistantTurn) for result in unit.results]
+    turns = (unit for unit in request.units if isinstance(unit, UserTurn))
+    return (*results, *(part.text for turn in turns for part in turn.parts if isinstance(part, Reference)))

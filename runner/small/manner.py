@@ -1,0 +1,107 @@
+"""How a run speaks with its model: what the loop asks at each turn, answered plainly for models that need no help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from runner.conversation.request import Request
+from runner.errors import ModelFailed
+from runner.models.reply import Reply
+from runner.small.reading import AsItIs, Reading
+from runner.tools.catalogue import Catalogue
+from runner.tools.execute import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The reply stands: show what it holds and run its calls; `one_by_one` whatever the binding says."""
+
+    reply: Reply
+    one_by_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The reply is not shown and the model is asked once more. `note` is for the person in the chat."""
+
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The run ends here; `notes` say why to the person in the chat."""
+
+    notes: tuple[str, ...]
+
+
+Next = Go | Again | Halt
+
+
+class Manner(Protocol):
+    """One run's manner. Pure: it decides, others act."""
+
+    def shape(self, request: Request, model_id: str) -> Request:
+        """The request as this model is to see it. The same units give the same objects: counting goes by identity."""
+
+    def smaller(self) -> bool:
+        """Whether the next shape of the same request is smaller (fewer tools); asked while it does not fit."""
+
+    def begin(self, model_id: str, *, conclude: bool) -> None:
+        """A model is about to be asked."""
+
+    def reading(self, model_id: str) -> Reading:
+        """How its reply is to be read."""
+
+    def step_seconds(self, model_id: str) -> float | None:
+        """How long until its reply begins, and again from there to its end; None: no limit of its own."""
+
+    def drops(self, failure: ModelFailed) -> bool:
+        """Whether something that only this manner sent may be what was refused; then it is not sent again."""
+
+    def retries_empty(self, reply: Reply) -> bool:
+        """Whether the same model is asked once more after a reply of nothing."""
+
+    def judge(self, reply: Reply, catalogue: Catalogue, *, concluding: bool) -> Next:
+        """What a reply leads to."""
+
+    def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
+        """A round of tools is over."""
+
+    def asked(self, text: str) -> None:
+        """Somebody said something new: the request to work on."""
+
+
+class Standard:
+    """A model that needs no help: everything as it comes (S6)."""
+
+    def shape(self, request: Request, model_id: str) -> Request:
+        return request
+
+    def smaller(self) -> bool:
+        return False
+
+    def begin(self, model_id: str, *, conclude: bool) -> None:
+        return None
+
+    def reading(self, model_id: str) -> Reading:
+        return AsItIs()
+
+    def step_seconds(self, model_id: str) -> float | None:
+        return None
+
+    def drops(self, failure: ModelFailed) -> bool:
+        return False
+
+    def retries_empty(self, reply: Reply) -> bool:
+        return False
+
+    def judge(self, reply: Reply, catalogue: Catalogue, *, concluding: bool) -> Next:
+        return Go(reply)
+
+    def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
+        return None
+
+    def asked(self, text: str) -> None:
+        return None

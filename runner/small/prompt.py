@@ -1,0 +1,111 @@
+"""The lines a weak model gets beside the owner's prompt (S3). Each is counted in a test table (S6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from runner.callformats import render
+from runner.conversation.cut import head
+from runner.conversation.request import ToolSpec
+from runner.events import Json
+from runner.guards import defang
+from runner.small.forms import WrittenCall
+from runner.tools.results import ErrorCode
+
+EXAMPLE_LINE: Final = "For example, a call of {tool} looks like this (with values of your own):"
+CODES_LINE: Final = "A failed call reads `Error [code]: …`. What the codes mean:"
+SITE_HEADING: Final = "# About this place"
+PLACE_LINE: Final = "You are in a chat on {place}."
+RESTATED: Final = (
+    "[My request was: {request}]\n"
+    "Do the next step for it. If it is done, answer me from the results above; do not repeat them."
+)
+
+CODES: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.INVALID_ARGUMENTS: "the arguments were wrong; correct them and call again",
+    ErrorCode.UNKNOWN_TOOL: "there is no such tool; use a name from the list",
+    ErrorCode.TIMEOUT: "no answer in time; do not simply repeat it",
+    ErrorCode.FAILED: "the tool could not do it; try another way or tell the user",
+    ErrorCode.CANCELLED: "it was stopped before it was done",
+    ErrorCode.LIMIT: "it was not run, because a limit was reached",
+}
+_REQUEST_CHARACTERS = 500
+_PLACE_CHARACTERS = 80
+
+
+def worked_call(tool: ToolSpec, form: str | None) -> str:
+    """One call of the tool as the model should write it: arguments alone where the provider writes the rest."""
+    arguments = example_arguments(tool.parameters)
+    if form is None:
+        return f"{tool.name} {json.dumps(arguments, ensure_ascii=False)}"
+    return render(WrittenCall(tool.name, arguments), form)
+
+
+def example_arguments(schema: Mapping[str, Json]) -> dict[str, Json]:
+    """Values that the schema accepts, as far as it is simple: what is required, or the first field."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    required = schema.get("required")
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return {name: _example(name, properties.get(name)) for name in names or list(properties)[:1]}
+
+
+def _example(name: str, schema: Json) -> Json:
+    if not isinstance(schema, dict):
+        return f"the {name}"
+    for key in ("const", "default"):
+        if key in schema:
+            return schema[key]
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    kinds = schema.get("type")
+    kind = kinds[0] if isinstance(kinds, list) and kinds else kinds
+    minimum = schema.get("minimum")
+    match kind:
+        case "integer" | "number":
+            return minimum if isinstance(minimum, int | float) else 1
+        case "boolean":
+            return True
+        case "array":
+            return [_example(name, schema.get("items"))]
+        case "object":
+            return dict(example_arguments(schema))
+        case "null":
+            return None
+        case _:
+            return f"the {name}"
+
+
+def restated(request: str) -> str:
+    """The newest request once more, after a step of tools; in the prompt only."""
+    return RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS))
+
+
+def lines(
+    example: str | None, tool: str | None, codes: Collection[ErrorCode], site: str, place: Sequence[str]
+) -> tuple[str, ...]:
+    """The blocks for the system message; nothing for what does not apply.
+
+    `codes` are the ones in use; `place` names where the chat is, platform and group, as others wrote it.
+    """
+    blocks: list[str] = []
+    where = ", ".join(filter(None, (_named(name) for name in place)))
+    if where:
+        blocks.append(PLACE_LINE.format(place=where))
+    if site.strip():
+        blocks.append(f"{SITE_HEADING}\n{site.strip()}")
+    if example and tool:
+        blocks.append(f"{EXAMPLE_LINE.format(tool=tool)}\n{example}")
+    if codes:
+        blocks.append(
+            "\n".join([CODES_LINE, *(f"- {code.value}: {CODES[code]}" for code in ErrorCode if code in codes)])
+        )
+    return tuple(blocks)
+
+
+def _named(name: str) -> str:
+    return defang(head(" ".join(name.split()), _PLACE_CHARACTERS))

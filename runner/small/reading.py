@@ -1,0 +1,143 @@
+"""Reading a reply as it arrives: as it is, or with the calls that stand in its text (S1, S8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from runner.callformats import Call, StreamReader, read
+from runner.conversation.request import ToolSpec
+from runner.models.reply import RawCall, Reply
+from runner.small.circles import chants, only_blanks_come
+from runner.small.reply_tool import REPLY, REPLY_SPEC, ReplyDecoder
+from runner.tools.arguments import Broken, read_arguments
+
+_CHECK_EVERY = 200
+"""Characters between two looks for chants: looking costs the newest 600."""
+
+
+class Reading(Protocol):
+    """One reply on its way. `over`: nothing of worth comes any more, the stream may be closed."""
+
+    @property
+    def over(self) -> bool: ...
+
+    def feed(self, fragment: str) -> str:
+        """Takes the next characters; gives what may be shown now."""
+
+    def close(self, reply: Reply) -> Reply:
+        """The reply as it is to be understood; `Reply.held` is what was not shown yet."""
+
+
+class AsItIs:
+    """Everything is shown as it comes, and only the provider's own calls are calls."""
+
+    over = False
+
+    def feed(self, fragment: str) -> str:
+        return fragment
+
+    def close(self, reply: Reply) -> Reply:
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How one reply is read. `form`: the call format asked for; `hold`: show nothing before the checks.
+
+    `replies`: the reply tool is on offer; `live`: its text may be shown as it is written; `guard`: chants and endless
+    white space end the reply.
+    """
+
+    form: str | None
+    hold: bool
+    replies: bool
+    live: bool
+    guard: bool
+
+
+class Lenient:
+    """Reads calls in every known format; their markup is never shown."""
+
+    def __init__(self, tools: Sequence[ToolSpec], untrusted: Sequence[str], ways: Ways) -> None:
+        self._reader = StreamReader(tools, format=ways.form, untrusted=untrusted)
+        self._tools = tools
+        self._decoder = ReplyDecoder() if ways.replies and ways.live else None
+        # Models write calls into the text of a reply, too: nobody is to see those either.
+        self._answer = StreamReader(tools, untrusted=untrusted)
+        self._ways = ways
+        self._raw: list[str] = []
+        self._size = 0
+        self._checked = 0
+        self._shown: list[str] = []
+        self.over = False
+
+    def feed(self, fragment: str) -> str:
+        self._raw.append(fragment)
+        self._size += len(fragment)
+        if self._ways.guard and self._size - self._checked >= _CHECK_EVERY:
+            self._checked = self._size
+            newest = "".join(self._raw)[-1000:]
+            self.over = chants(newest) or only_blanks_come(newest)
+        new = self._reader.feed(fragment)
+        if self._decoder is not None and (written := self._decoder.feed(fragment)):
+            visible = self._answer.feed(written)
+            self._shown.append(visible)
+            return visible
+        if self._ways.hold:
+            return ""
+        self._shown.append(new)
+        return new
+
+    def close(self, reply: Reply) -> Reply:
+        reading = self._reader.close()
+        certain = not self._reader.ended_in_thought
+        written = tuple(_raw_call(call, certain) for call in reading.calls) if not reply.calls else ()
+        understood = replace(
+            reply,
+            text=reading.text,
+            calls=reply.calls or written,
+            faults=tuple(dict.fromkeys(one.fault.value for one in reading.refusals)) if not reply.calls else (),
+            problem=reading.problem if not reply.calls else None,
+            refused=next((one.name for one in reading.refusals if one.name), ""),
+            wrote=reading.calls[0].format if written else None,
+        )
+        if self.over and chants("".join(self._raw)[-1000:]):
+            understood = replace(understood, chanted=True)
+        return self._with_held(self._answered(understood) if self._ways.replies else understood)
+
+    def _answered(self, reply: Reply) -> Reply:
+        """The reply with a call of the reply tool as its text: nobody ever sees it as a call (S8)."""
+        texts = [text for call in reply.calls if call.name == REPLY and (text := _reply_text(call)) is not None]
+        others = tuple(call for call in reply.calls if call.name != REPLY or _reply_text(call) is None)
+        if texts:
+            before = "" if self._ways.hold else reply.text
+            said = read("\n\n".join(texts), self._tools)
+            nested = tuple(_raw_call(call, certain=False) for call in said.calls if call.name != REPLY)
+            text = "\n\n".join(filter(None, [before, said.text]))
+            return replace(reply, text=text, calls=others or nested, answered=True)
+        if self._decoder is not None and self._decoder.text and not reply.calls:
+            # Cut off while it was written: what the person has read is the answer.
+            return replace(reply, text=self._answer.close().text, answered=True, faults=(), problem=None)
+        return reply
+
+    def _with_held(self, reply: Reply) -> Reply:
+        shown = "".join(self._shown)
+        if not reply.text.startswith(shown):
+            return replace(reply, text=shown, held="")
+        return replace(reply, held=reply.text[len(shown) :])
+
+
+def _raw_call(call: Call, certain: bool) -> RawCall:
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+    return RawCall(call.id or "", call.name, arguments, certain=certain and not call.repaired)
+
+
+def _reply_text(call: RawCall) -> str | None:
+    given = read_arguments(call.arguments, REPLY_SPEC.parameters)
+    if isinstance(given, Broken) or given.problems:
+        return None
+    text = given.values.get("text")
+    return text if isinstance(text, str) else None

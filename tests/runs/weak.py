@@ -1,0 +1,62 @@
+"""Weak models on the test host: settings, replies as they write them, and what no chat may ever show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.host import Model, ModelRequest, Reply, RunRecord, TestHost, Tool
+
+from .scenes import host_with
+
+CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+MARKUP = ("tool_call", '"arguments"', "reply_to_user", "```", "tool_response", "load_tool")
+
+
+def weather(result: Any = "It is sunny and 21 degrees.", **given: Any) -> Tool:
+    """A tool with one argument that is required."""
+    return Tool("get_weather", takes_dict=True, fn=lambda _: result, parameters=CITY, **given)
+
+
+def act(name: str = "save_note", result: Any = "ok", **given: Any) -> Tool:
+    """A tool that does something: no read by its name."""
+    return Tool(name, takes_dict=True, fn=result if callable(result) else lambda _: result, parameters=CITY, **given)
+
+
+def tags(name: str, /, **arguments: Any) -> str:
+    return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
+
+
+def bare(name: str, /, **arguments: Any) -> str:
+    return json.dumps({"name": name, "arguments": arguments})
+
+
+def says(text: str) -> str:
+    """An answer by the reply tool."""
+    return bare("reply_to_user", text=text)
+
+
+def weak_host(*replies: Any, tools: list[Tool], profile: str = "small", form: str = "json", **config: Any) -> TestHost:
+    """A host whose binding has this profile and format; `config` keys with underscores are fields with dashes."""
+    fields = {name.replace("_", "-"): value for name, value in config.items()}
+    return host_with(
+        models=[Model("m1", list(replies))],
+        tools=tools,
+        config={"model-profile": profile, "tool-call-format": form, "date-grounding": False, **fields},
+    )
+
+
+def in_pieces(text: str) -> Reply:
+    """The same text, a few characters at a time."""
+    return Reply(text, chunks=max(1, len(text) // 3))
+
+
+def assert_no_markup(run: RunRecord) -> None:
+    """Nothing of a call's markup was ever shown, not even in passing."""
+    for shown in (*run.deltas, run.final_text or ""):
+        assert not any(mark in shown for mark in MARKUP), shown
+
+
+def last_turn(request: ModelRequest) -> str:
+    """The text of the newest user message."""
+    return request.last_user

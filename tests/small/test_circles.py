@@ -1,0 +1,55 @@
+"""S3: the loop breaker, by outcome."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.small.circles import READS_ALLOWED, Circle, Circles, Seen, chants, only_blanks_come
+
+
+def act(call: str, result: str, **about: bool) -> Seen:
+    return Seen.of(call, "{}", result, failed=about.get("failed", False), reads=about.get("reads", False))
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_S3_a_cycle_of_up_to_five_is_flagged_once_and_then_stops(length: int) -> None:
+    circles = Circles()
+    found = [circles.add(act(f"tool {n % length}", f"result {n % length}")) for n in range(2 * length + 1)]
+    assert found[: 2 * length - 1] == [Circle.NONE] * (2 * length - 1)
+    assert found[2 * length - 1 :] == [Circle.FLAG, Circle.STOP]
+
+
+def test_S3_a_failure_counts_as_the_same_whatever_it_says() -> None:
+    circles = Circles()
+    found = [circles.add(act("save", f"failed at {n} ms", failed=True)) for n in range(3)]
+    assert found == [Circle.NONE, Circle.FLAG, Circle.STOP]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=40))
+def test_S3_an_action_whose_result_changes_may_always_repeat(calls: list[str]) -> None:
+    circles = Circles()
+    assert all(circles.add(act(call, f"result {n}")) is Circle.NONE for n, call in enumerate(calls))
+
+
+def test_S3_reads_are_exempt_until_eight_identical_results() -> None:
+    circles = Circles()
+    found = [circles.add(act("read", "same", reads=True)) for _ in range(READS_ALLOWED)]
+    assert found == [Circle.NONE] * 7 + [Circle.STOP]
+
+
+@given(st.text(min_size=1, max_size=150), st.text(max_size=300))
+def test_S3_a_chant_is_a_short_piece_over_and_over(piece: str, before: str) -> None:
+    assert chants(before + piece * 600)
+
+
+def test_S3_prose_lists_and_tables_are_no_chant() -> None:
+    assert not chants("\n".join(f"| {n} | value {n * 7} |" for n in range(200)))
+    assert not chants("word " * 20)
+    assert not chants(" ".join(f"number {n}" for n in range(300)))
+
+
+def test_S3_endless_white_space_is_noticed_behind_a_reply_only() -> None:
+    assert only_blanks_come("{}" + "\n" * 500)
+    assert not only_blanks_come("{}" + "\n" * 50)

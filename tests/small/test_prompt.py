@@ -1,0 +1,114 @@
+"""S3, S6, S8: what is added to a prompt, and what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import jsonschema
+import pytest
+
+from config.choices import CallFormat
+from runner.context.tokens import Ruler, load_tokenizer
+from runner.conversation.request import ToolSpec
+from runner.small import forms, guided, prompt, shown
+from runner.small.forms import family_of, tools_in_words
+from runner.small.guiding import CHANTED, FAULTY_TEXT, FLAGGED, LOADED
+from runner.small.reply_tool import REPLY_SPEC
+from runner.tools import validate_args
+from runner.tools.results import ErrorCode
+
+RULER = Ruler(asyncio.run(load_tokenizer()))
+COUNTED = {
+    "example": (prompt.EXAMPLE_LINE, 19),
+    "codes": (prompt.CODES_LINE, 16),
+    "all codes": ("\n".join(prompt.CODES.values()), 68),
+    "site": (prompt.SITE_HEADING, 4),
+    "place": (prompt.PLACE_LINE, 9),
+    "restated": (prompt.RESTATED, 32),
+    "tools": (forms.TOOLS_INTRO, 15),
+    "call": (forms.CALL_LINE, 20),
+    "then": (forms.THEN_LINE, 8),
+    "plain": (forms.PLAIN_LINE, 11),
+    "reply": (forms.REPLY_LINE, 18),
+    "reply tool": (REPLY_SPEC.description, 24),
+    "index": (shown.INDEX_INTRO, 14),
+    "load tool": (shown.LOAD_SPEC.description, 20),
+    "flagged": (FLAGGED, 23),
+    "chanted": (CHANTED, 21),
+    "loaded": (LOADED, 12),
+    "faulty": (FAULTY_TEXT, 20),
+}
+
+
+@pytest.mark.parametrize("line", list(COUNTED))
+def test_S6_every_added_line_costs_what_is_written_here(line: str) -> None:
+    text, tokens = COUNTED[line]
+    assert RULER.text(text) == tokens
+
+
+def tool(**properties: Any) -> ToolSpec:
+    return ToolSpec(
+        "look", "Looks.", {"type": "object", "properties": properties, "required": list(properties), "title": "T"}
+    )
+
+
+SCHEMAS: list[dict[str, Any]] = [
+    {"city": {"type": "string"}},
+    {"n": {"type": "integer", "minimum": 5}},
+    {"unit": {"enum": ["c", "f"]}},
+    {"tags": {"type": "array", "items": {"type": "string"}}},
+    {"on": {"type": "boolean"}, "deep": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}},
+    {},
+]
+
+
+@pytest.mark.parametrize("properties", SCHEMAS, ids=str)
+def test_S3_the_worked_call_is_one_that_the_tool_accepts(properties: dict[str, Any]) -> None:
+    spec = tool(**properties)
+    arguments = prompt.example_arguments(spec.parameters)
+    assert validate_args(spec.parameters, arguments) is None
+    jsonschema.validate(arguments, dict(spec.parameters))
+
+
+def test_S3_every_error_code_has_a_meaning() -> None:
+    assert set(prompt.CODES) == set(ErrorCode)
+
+
+def test_S3_no_line_stands_for_what_does_not_apply() -> None:
+    assert prompt.lines(None, None, (), "  ", ()) == ()
+
+
+@pytest.mark.parametrize("properties", SCHEMAS, ids=str)
+def test_S8_the_schema_has_one_branch_for_each_tool_with_the_name_first(properties: dict[str, Any]) -> None:
+    spec = tool(**properties)
+    asked: Any = guided.response_format([spec, REPLY_SPEC])["response_format"]
+    schema = asked["json_schema"]["schema"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert [list(branch["properties"]) for branch in schema["anyOf"]] == [["name", "arguments"]] * 2
+    jsonschema.validate({"name": "look", "arguments": prompt.example_arguments(spec.parameters)}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"name": "other", "arguments": {}}, schema)
+
+
+@pytest.mark.parametrize(
+    ("wrote", "form"),
+    [
+        ("json", CallFormat.JSON),
+        ("json-fence", CallFormat.JSON),
+        ("hermes", CallFormat.TAGS),
+        ("qwen3-xml", CallFormat.TAGS),
+        ("pythonic", CallFormat.PYTHONIC),
+        ("lfm2-pythonic", CallFormat.PYTHONIC),
+        ("tool-code", CallFormat.PYTHONIC),
+    ],
+)
+def test_S1_what_a_model_wrote_by_itself_decides_the_form_it_is_asked_for(wrote: str, form: CallFormat) -> None:
+    assert family_of(wrote) is form
+
+
+def test_S1_tools_in_words_hold_each_tool_once_and_the_form_of_a_call() -> None:
+    text = tools_in_words([tool(city={"type": "string"})], "hermes", reply_tool=False)
+    assert text.count('"name": "look"') == 1
+    assert "<tool_call>" in text
+    assert text.endswith(forms.PLAIN_LINE)
