@@ -34,7 +34,9 @@ def main() -> int:
     before, measured = machine(), []
     for name in asked.only or SECTIONS:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
-        measured += list(SECTIONS[name]())
+        for row in SECTIONS[name]():
+            measured.append(row)
+            print(text_of([row], head=False), file=sys.stderr, flush=True)
     after = machine()
     print(text_of(measured))
     print(f"\nbefore: {before}\nafter:  {after}")

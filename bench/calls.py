@@ -9,6 +9,8 @@ from bench.scenes import MakeRunner, Scene, bare, chunks, is_summary, look, ours
 from bench.table import Row
 from tests.host import RunRecord
 
+_SMALL_BUDGET = {"context-window-tokens": 32_000, "context-reserve-tokens": 8_000}
+
 SCENES = (
     Scene("one answer, no tools", lambda: ["Hello!"], {"calls": 6, "before the model": 4, "depth of that wait": 2}),
     Scene("one tool", lambda: rounds(1), {"calls": 10}, lambda: look(10)),
@@ -35,7 +37,15 @@ SCENES = (
         lambda: ["Here."],
         {"calls": 12, "summaries": 1},
         history=rows_of(400, 400),
-        config={"context-window-tokens": 32_000, "context-reserve-tokens": 8_000, "context-history-fetch-limit": 400},
+        config=_SMALL_BUDGET,
+        for_bare=False,
+    ),
+    Scene(
+        "the same, all 400 rows fetched",
+        lambda: ["Here."],
+        {"summaries": 1},
+        history=rows_of(400, 400),
+        config={**_SMALL_BUDGET, "context-history-fetch-limit": 400},
         for_bare=False,
     ),
     Scene(

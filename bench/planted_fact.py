@@ -28,8 +28,8 @@ _THINGS = ("cabinet", "safe", "locker", "chest", "gate")
 @dataclass(frozen=True, slots=True)
 class Score:
     """One chat. `in_request`: the last request held the fact, in its summary or in words; `answered`: the model named
-    it. `by_model` counts summaries that were taken, `refused` those that were none, `digests` those made without a
-    model; `waited` in seconds for all summaries."""
+    it. `by_model` counts summaries that were taken, `refused` those that failed or were none: there the deterministic
+    summary stood in, which may hold the fact, too. `seconds_waited`: for all summaries."""
 
     seed: int
     fact: str
@@ -38,7 +38,6 @@ class Score:
     asked: int
     by_model: int
     refused: int
-    digests: int
     seconds_waited: float
     answer: str
     summary: str
@@ -103,7 +102,6 @@ def _score(seed: int, code: str, writer: Writer, runs: list[RunRecord], last: Ru
         asked=asked,
         by_model=asked - refused,
         refused=refused,
-        digests=refused,
         seconds_waited=round(writer.waited, 1),
         answer=last.final_text or "",
         summary=summary_in(request) or "",

@@ -37,7 +37,7 @@ class Stall:
 class Meter:
     """CPU seconds by side; `stalls` of the plugin's side that took `noted` seconds of CPU or more."""
 
-    noted: float = 0.005
+    noted: float = 0.001
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     stalls: list[Stall] = field(default_factory=list)
     _started: float | None = None

@@ -26,15 +26,18 @@ class Row:
         return {**asdict(self), "holds": self.holds}
 
 
-def text_of(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
-    head = ("", "scenario", "measure", "bare", "ours", "at most", "holds")
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+_HEAD = ("", "scenario", "measure", "bare", "ours", "at most", "holds")
+
+
+def text_of(rows: Sequence[Row], *, head: bool = True) -> str:
+    """The rows as a Markdown table; without its head, as lines of one."""
+    lines = [*([_HEAD] if head else []), *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
     made = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]
-    made.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    if head:
+        made.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(made)
 
 

@@ -51,13 +51,13 @@ class Closing:
                 await self._parts.memory.settle(self._around.host)
         except HostCallFailed as failure:
             self._around.warn(f"the record of tools could not be kept: {failure}")
-        await self._save_checkpoint()
-        if mark is not None and self._may_wait_for_the_host():
+        saved = await self._save_checkpoint()
+        if mark is not None and not saved and self._may_wait_for_the_host():
             until = min(clock.now() + _CATCH_UP_LIMIT, self._latest())
             await caught_up(self._around.host, mark, until=until)
 
     def _may_wait_for_the_host(self) -> bool:
-        """Where files were fetched, that has taken longer than showing the text: one call less (Q1)."""
+        """Where files were fetched, as where a checkpoint was saved, showing the text took no longer (Q1)."""
         apis = self._around.ctx.context.available_apis
         return apis.steering_pull and apis.run_events_page and not self._around.sandbox.collected.file_ids
 
@@ -82,13 +82,13 @@ class Closing:
         speakers = self._parts.steering.speakers
         return self._parts.memory.record(speakers.names if speakers.group else {})
 
-    async def _save_checkpoint(self) -> None:
-        """Once a run at most (F6); it costs no call when nothing was learned."""
+    async def _save_checkpoint(self) -> bool:
+        """Once a run at most (F6); whether the Host was asked: it costs no call when nothing was learned."""
         if self._saved or not self._around.ctx.context.available_apis.state:
-            return
+            return False
         self._saved = True
         host = self._around.host
-        await self._parts.context.save(
+        return await self._parts.context.save(
             partial(host.get_state, checkpoints.KEY),
             partial(host.set_state, checkpoints.KEY),
             partial(holds_row, host),

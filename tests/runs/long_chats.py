@@ -61,13 +61,21 @@ def fact(random: Random, number: int) -> str:
     return f"KEY-{random.randint(100, 999_999)}-{number}"
 
 
-def chatter(host: TestHost, random: Random, count: int, words: int) -> list[str]:
+def chinese_prose(random: Random, words: int) -> str:
+    """As `prose`, of about as many tokens."""
+    return "".join(
+        random.choice("山川河流花鸟虫鱼春夏秋冬风雨雷电") + ("。" if n % 9 == 8 else "") for n in range(words)
+    )
+
+
+def chatter(host: TestHost, random: Random, count: int, words: int, *, chinese: bool = False) -> list[str]:
     """Earlier rows, people and assistant in turn, each with a fact of its own; the facts, oldest first."""
+    filler = chinese_prose if chinese else prose
     facts = []
     for number in range(count):
         facts.append(fact(random, number))
         role = "assistant" if number % 2 else "user"
-        host.remember((role, f"Row {number} is about {facts[-1]}. {prose(random, words)}"))
+        host.remember((role, f"Row {number} is about {facts[-1]}. {filler(random, words)}"))
     return facts
 
 

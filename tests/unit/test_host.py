@@ -34,7 +34,7 @@ METHODS: dict[str, tuple[str, Method]] = {
     "call_tool": ("call_tool", lambda host: host.call_tool("t", {})),
     "steering": ("steering_pull", lambda host: host.steering()),
     "run_get": ("run_get", lambda host: host.cancel_requested()),
-    "has_taken": ("run_events_page", lambda host: host.has_taken(3)),
+    "run_events_page": ("run_events_page", lambda host: host.has_taken(3)),
     "state_get": ("state_get", lambda host: host.get_state("k")),
     "state_set": ("state_set", lambda host: host.set_state("k", 1)),
 }
@@ -81,7 +81,9 @@ async def test_Q4_a_bare_time_out_fails_as_host_call_failed(method: str) -> None
         await METHODS[method][1](host(failing(method, TimeoutError())))
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in {"stream", "state_set", "state_get"}])
+@pytest.mark.parametrize(
+    "method", [name for name in METHODS if name not in {"stream", "state_set", "state_get", "run_events_page"}]
+)
 @pytest.mark.parametrize(
     "odd", [{}, [], "text", 5, {"prompt": 5, "items": 5, "tokens": "x", "message": 5, "run_id": []}], ids=str
 )
@@ -93,7 +95,7 @@ async def test_Q4_a_reply_of_another_shape_is_malformed_or_an_empty_answer_of_th
     except HostCallFailed as told:
         assert told.kind is HostFailure.MALFORMED
     else:
-        assert method in {"history_page", "steering"} and odd == {}, f"{got!r} was taken for an answer"
+        assert method in {"history_page", "steering", "has_taken"} and odd == {}, f"{got!r} was taken for an answer"
 
 
 @pytest.mark.parametrize("odd", [[], "text", 5])
@@ -183,3 +185,10 @@ async def test_C2_closing_a_stream_closes_it_at_the_host() -> None:
     assert handler.streams_open == 1
     await stream.aclose()
     assert handler.streams_open == 0
+
+
+@pytest.mark.parametrize("items", [5, "x", [3], [{"sequence": "soon"}]])
+async def test_Q4_a_page_of_results_of_another_shape_is_malformed(items: object) -> None:
+    with pytest.raises(HostCallFailed) as told:
+        await host(Handler(answers={"run_events_page": {"items": items}})).has_taken(3)
+    assert told.value.kind is HostFailure.MALFORMED

@@ -14,7 +14,8 @@ class StartOver(EventListener):
     async def initialize(self) -> None:
         @self.handler(PersonNormalMessageReceived)
         async def on_message(context: EventContext) -> None:
-            # What comes is the proxy with the calls to LangBot; the decorator is annotated with its plain parent.
-            assert isinstance(context, EventContextProxy)
-            if getattr(context.event, "text_message", "") == WORDS:
-                await context.create_new_conversation()
+            said = context.event
+            if not isinstance(said, PersonNormalMessageReceived) or said.text_message != WORDS:
+                return
+            assert isinstance(context, EventContextProxy)  # what the SDK passes, whatever it says
+            await context.create_new_conversation()
