@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import pytest
@@ -230,7 +231,8 @@ async def test_S3_text_that_chants_is_stopped() -> None:
 
 async def test_S3_a_reply_of_white_space_without_end_is_stopped() -> None:
     tool = weather()
-    host = weak_host(Reply(LOOK + "\n" * 4_000, chunks=400), says("ok"), tools=[tool])
+    blanks = "".join(random.Random(1).choices(" \n\t", k=4_000))
+    host = weak_host(Reply(LOOK + blanks, chunks=400), says("ok"), tools=[tool])
     run = await host.say("weather?")
     assert host.model.aborted == 1
     assert len(tool.calls) == 1
