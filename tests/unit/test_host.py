@@ -34,7 +34,7 @@ METHODS: dict[str, tuple[str, Method]] = {
     "call_tool": ("call_tool", lambda host: host.call_tool("t", {})),
     "steering": ("steering_pull", lambda host: host.steering()),
     "run_get": ("run_get", lambda host: host.cancel_requested()),
-    "run_events_page": ("run_events_page", lambda host: host.has_taken(3)),
+    "has_taken": ("run_events_page", lambda host: host.has_taken(3)),
     "state_get": ("state_get", lambda host: host.get_state("k")),
     "state_set": ("state_set", lambda host: host.set_state("k", 1)),
 }
@@ -82,7 +82,7 @@ async def test_Q4_a_bare_time_out_fails_as_host_call_failed(method: str) -> None
 
 
 @pytest.mark.parametrize(
-    "method", [name for name in METHODS if name not in {"stream", "state_set", "state_get", "run_events_page"}]
+    "method", [name for name in METHODS if name not in {"stream", "state_set", "state_get", "has_taken"}]
 )
 @pytest.mark.parametrize(
     "odd", [{}, [], "text", 5, {"prompt": 5, "items": 5, "tokens": "x", "message": 5, "run_id": []}], ids=str
