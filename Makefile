@@ -52,7 +52,8 @@ test-fast: dev-venv
 bench: dev-venv
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
-package: demo-venv
+package: python
+	@$(PYTHON) -m demo.bootstrap demo
 	@$(BIN)/python -m demo package
 
 clean:

@@ -64,7 +64,10 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A line for the bot's owner; never message text or secrets. At most 65,536 characters."""
+    """A line for the bot's owner, at most 65,536 characters; never secrets.
+
+    It holds message text in one case only: what a model says to an event that nobody waits for a reply to (J2).
+    """
 
     text: str
     level: LogLevel = "info"
