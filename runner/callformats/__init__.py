@@ -3,7 +3,8 @@
 from runner.callformats.loose_json import Parsed, State, loads
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import all_formats, format_named
-from runner.callformats.stream import StreamReader, read
+from runner.callformats.stream import StreamReader
+from runner.callformats.whole import read
 from runner.callformats.writing import render, stop_strings
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Reads a reply as it arrives (S1). `read` is a stream of one chunk: there is no other path.
+"""Reads a reply as it arrives (S1). A whole reply is a stream of one chunk: there is no other path.
 
 The reader moves through the text in order. What it decides depends on the text alone and is decided only once more
 text cannot change it, so any way of cutting the reply into chunks gives the same reading. A block that is not
@@ -8,9 +8,10 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
+from runner.callformats.found import Found, Names
 from runner.callformats.leads import LEAD_OF, Beginning, Fence, Lead, fence, lead
 from runner.callformats.lines import Line, NotLast, read_line
 from runner.callformats.offers import Offers
@@ -32,32 +33,6 @@ _PATIENCE = 100_000  # characters read for blocks without markers that came to n
 _LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
 _ADDRESSES_ALL = "functionary-v32"
 _ORPHAN_CHARACTERS = 400  # how far the closer of unreadable markup is looked for
-
-
-@dataclass(slots=True)
-class _Found:
-    """A candidate and how it stood in the reply."""
-
-    candidate: Candidate
-    format_id: str
-    marked: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The names on offer, as formats without markers ask for them."""
-
-    offers: Offers
-    whole: bool
-
-    def knows(self, written: str) -> bool:
-        return self.offers.knows(written)
-
-    def spells(self, written: str) -> bool:
-        return self.offers.spells(written)
-
-    def may_grow(self, written: str) -> bool:
-        return self.offers.may_grow(written)
 
 
 class StreamReader:
@@ -95,7 +70,7 @@ class StreamReader:
         self._open_thought: OpenThought | None = None
         self._had_thought = False
         self._done = False
-        self._found: list[_Found] = []
+        self._found: list[Found] = []
         self._run_start = 0
         self._faults: list[Refusal] = []
         self._line_tried = False
@@ -302,17 +277,17 @@ class StreamReader:
             self._show(self._at + len(token))
             return True
         for one in block.candidates:
-            self._add(_Found(one, format_id, True))
+            self._add(Found(one, format_id, True))
         self._hide(block.end, block=True)
         self._done = block.final
         return True
 
-    def _add(self, found: _Found) -> None:
+    def _add(self, found: Found) -> None:
         last = self._found[-1] if len(self._found) > self._run_start else None
         one = found.candidate
         if not one.name and isinstance(one.arguments, dict) and last is not None and last.candidate.arguments is None:
             mended = replace(last.candidate, arguments=one.arguments, raw=last.candidate.raw + one.raw, mended=True)
-            self._found[-1] = _Found(mended, last.format_id, last.marked)
+            self._found[-1] = Found(mended, last.format_id, last.marked)
             return
         self._found.append(found)
 
@@ -335,7 +310,7 @@ class StreamReader:
             self._hide(end)
             return True
         raw = self._text[self._at : close.end()]
-        self._add(_Found(Candidate("", raw=raw, broken=True), "", True))
+        self._add(Found(Candidate("", raw=raw, broken=True), "", True))
         self._hide(close.end(), block=True)
         return True
 
@@ -363,7 +338,7 @@ class StreamReader:
         return None
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
-        names = _Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
+        names = Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
         outcome = read_line(self._text, start, complete, names, self._format)
         self._count(outcome, start)
         if outcome is UNFINISHED:
@@ -385,7 +360,7 @@ class StreamReader:
             self._line_tried = True
             return True
         for one in outcome.block.candidates:
-            self._add(_Found(one, outcome.format_id, False))
+            self._add(Found(one, outcome.format_id, False))
         if outcome.made_up:
             self._fault(Fault.MADE_UP_RESULT)
             self._done = True
@@ -523,18 +498,3 @@ def _known(name: str | None) -> str | None:
     """The id of the format named; None for `native`, `auto` and names of others: every format is read anyway (S1)."""
     known = by_name().get(name) if name is not None else None
     return known.id if known is not None else None
-
-
-def read(
-    text: str,
-    tools: Tools,
-    *,
-    format: str | None = None,
-    thinking: bool | None = None,
-    untrusted: Sequence[str] = (),
-    keep_thoughts: bool = False,
-) -> Reading:
-    """Reads a whole reply; parameters as of `StreamReader`."""
-    reader = StreamReader(tools, format=format, thinking=thinking, untrusted=untrusted, keep_thoughts=keep_thoughts)
-    reader.feed(text)
-    return reader.close()
