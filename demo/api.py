@@ -71,8 +71,10 @@ class LangBotApi:
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url
-        # trust_env off: a proxy variable must not catch loopback calls.
-        self._http = httpx.Client(base_url=base_url, timeout=60, trust_env=False)
+        # trust_env off: a proxy variable must not catch loopback calls. Nothing is kept alive: LangBot closes an idle
+        # connection in the moment in which the next call goes out over it, and an upload cannot be sent twice.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._http = httpx.Client(base_url=base_url, timeout=60, trust_env=False, limits=limits)
         self._token = ""
         self._workspace = ""
 
