@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
-_NAME_LIMIT = 120
-"""Characters of a file name that reach the model."""
+from runner.conversation.file_names import one_line
 
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
 _VOICE_NAMES = frozenset({"voice", "voice.silk"})
@@ -54,7 +53,7 @@ def in_words(file: Attached, place: Place | None = None) -> str:
     """A file in one line: kind, name, type, size, and its place in the sandbox."""
     size = file.size if place is None or place.size is None else place.size
     where = file.path if place is None else place.path or "could not be put into the sandbox"
-    facts = (_short(file.name) or "unnamed", _short(file.mime), _size_words(size), where)
+    facts = (one_line(file.name) or "unnamed", one_line(file.mime), _size_words(size), where)
     return f"[{file.kind}: {', '.join(filter(None, facts))}]"
 
 
@@ -110,10 +109,6 @@ def _bytes_in(base64: str | None) -> int | None:
         return None
     body = len(base64) - (base64.find(",") + 1 if base64.startswith("data:") else 0)
     return (body - base64[-2:].count("=")) * 3 // 4
-
-
-def _short(name: str) -> str:
-    return " ".join(name.replace("[", "(").replace("]", ")").split())[:_NAME_LIMIT]
 
 
 def _size_words(size: int | None) -> str:

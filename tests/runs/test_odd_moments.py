@@ -132,23 +132,6 @@ async def test_D3_a_made_up_name_goes_into_the_history_as_one_that_providers_tak
     assert broken_rules(run) == []
 
 
-@pytest.mark.parametrize("chunks", [["half \ud83d of it"], ["smile \ud83d", "\ude42 of it"]])
-async def test_B5_half_a_character_of_an_answer_reaches_neither_history_nor_model(chunks: list[str]) -> None:
-    host = host_with(replies=[Reply(chunks=chunks), "Next."])
-    run = await host.say("go")
-    assert run.final_text is not None
-    run.final_text.encode("utf-8")
-    nxt = await host.say("again")
-    assert broken_rules(nxt) == []
-
-
-@pytest.mark.parametrize("text", ["half \ud83d of it", "zero\x00byte"])
-async def test_B4_half_a_character_of_a_message_reaches_no_model(text: str) -> None:
-    run = await host_with(replies=["Next."]).say(text)
-    assert broken_rules(run) == []
-    assert run.final_text == "Next."
-
-
 @pytest.mark.parametrize("text", [" ", "\n\n", "\t"])
 async def test_C2_white_space_beside_a_call_is_no_text(text: str) -> None:
     host = host_with(replies=[Reply(text, tool_calls=[ToolCall("look")]), "Done."], tools=[Tool("look")])
