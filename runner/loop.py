@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
-from runner.small.manner import Again, Halt, Manner, Standard
-from runner.steering import Steering
+from runner.small.manner import Again, Halt, Manner, Standard, Stop
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
 
@@ -32,12 +32,24 @@ class Ending:
     """How the loop ended by itself.
 
     `cut`: the last reply reached the model's length limit. `concluded`: it had to answer without more tools.
-    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant.
+    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner
+    ended it, None when it did not (S3).
     """
 
     cut: bool = False
     concluded: bool = False
     silent: bool = False
+    stop: Stop | None = None
+
+
+class FollowUps(Protocol):
+    """What people say while a run works; `Steering` of the Host, or nothing."""
+
+    async def pull(self) -> UserTurn | None:
+        """Everything said since the last pull as one user turn; None when nobody spoke."""
+
+    def answered(self) -> None:
+        """The model has replied to everything said so far."""
 
 
 class Loop:
@@ -48,7 +60,7 @@ class Loop:
         view: RunView,
         turns: Turns,
         rounds: Rounds,
-        steering: Steering,
+        steering: FollowUps,
         deadline: Deadline,
         settle: Callable[[Ending], Awaitable[None]],
         *,
@@ -129,7 +141,7 @@ class Loop:
     def _halt(self, halt: Halt) -> tuple[bool, Ending]:
         for note in halt.notes:
             self._turns.note(note)
-        return False, Ending()
+        return False, Ending(stop=halt.why)
 
     async def _round(self, reply: Reply, *, one_by_one: bool) -> Round:
         if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):

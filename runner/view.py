@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Protocol
 
 from runner.context.budget import Budget
-from runner.context.compaction import Context, View
+from runner.context.compaction import Fitted, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
@@ -16,13 +17,23 @@ IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
 
 
+class Fitting(Protocol):
+    """Makes requests that fit a model: `Context` by the Host's count, or another door's own way."""
+
+    async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
+        """See `Context.fit`."""
+
+    def learn(self, model: str, refused: int) -> None:
+        """See `Context.learn`."""
+
+
 class RunView:
     """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal.
 
     Pictures and tools can be left out on suspicion: `keep` says the suspicion was right, `give_back` that it was not.
     """
 
-    def __init__(self, view: View, context: Context, budget_of: Callable[[str], Budget]) -> None:
+    def __init__(self, view: View, context: Fitting, budget_of: Callable[[str], Budget]) -> None:
         self._view = view
         self._context = context
         self._budget_of = budget_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from config.choices import CallFormat, ModelProfile
@@ -18,7 +18,7 @@ from runner.small.circles import Circle, Circles, Seen
 from runner.small.dress import FEWER, Dresser, Mode, Wants
 from runner.small.forms import FORM_IDS, family_of
 from runner.small.ladder import Ladder, Rung
-from runner.small.manner import Again, Go, Halt, Next
+from runner.small.manner import Again, Go, Halt, Next, Stop
 from runner.small.memory import Known, Memory
 from runner.small.reading import AsItIs, Lenient, Reading, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
@@ -54,7 +54,10 @@ class _Turn:
 
 
 class Guiding:
-    """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner."""
+    """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
+
+    `forms` says in which form a model is asked for calls where the model itself decides that, not the settings (S0).
+    """
 
     def __init__(
         self,
@@ -64,9 +67,11 @@ class Guiding:
         say: Callable[..., str],
         log: Callable[[str], None],
         place: Sequence[str] = (),
+        forms: Mapping[str, CallFormat] | None = None,
     ) -> None:
         self._settings = settings
         self._memory = memory
+        self._forms = forms or {}
         self._catalogue = catalogue
         self._say = say
         self._log = log
@@ -91,7 +96,7 @@ class Guiding:
         known = self._memory.of(model_id)
         small = self._settings.profile is ModelProfile.SMALL
         small = small or (self._settings.profile is ModelProfile.AUTO and known.small)
-        form = self._settings.call_format
+        form = self._forms.get(model_id, self._settings.call_format)
         if form is CallFormat.AUTO:
             form = CallFormat.GUIDED if known.form else CallFormat.NATIVE
         if form is not CallFormat.GUIDED:
@@ -307,6 +312,13 @@ class Guiding:
 
     def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
         self._steps += 1
+        return self._took(outcomes)
+
+    def resumed(self, outcomes: Sequence[Outcome]) -> None:
+        """Calls that an earlier run finished for the same request: they count for circles and as last failure (S3)."""
+        self._took(outcomes)
+
+    def _took(self, outcomes: Sequence[Outcome]) -> Halt | None:
         small = self.mode(self._turn.model_id).small
         for outcome in outcomes:
             done = _done(outcome)
@@ -330,7 +342,7 @@ class Guiding:
     def _out_of_steps(self) -> Halt:
         stopped = self._say(Notice.OUT_OF_STEPS, steps=self._steps)
         gist = answers.gist(self._done)
-        return Halt((gist, stopped) if gist else (stopped,))
+        return Halt((gist, stopped) if gist else (stopped,), Stop.STEPS)
 
 
 def _done(outcome: Outcome) -> Done:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from runner.conversation.request import Request
@@ -29,11 +30,19 @@ class Again:
     note: str | None = None
 
 
+class Stop(StrEnum):
+    """Why a manner ends a run."""
+
+    CIRCLES = "circles"
+    STEPS = "steps"
+
+
 @dataclass(frozen=True, slots=True)
 class Halt:
     """The run ends here; `notes` say why to the person in the chat."""
 
     notes: tuple[str, ...]
+    why: Stop = Stop.CIRCLES
 
 
 Next = Go | Again | Halt
