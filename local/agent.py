@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from local.parts import Part
 from local.provider import Availability, Completed, Engine, ModelChoice, OnProgress, Unavailable, complete
@@ -65,8 +66,9 @@ class LocalAgent:
     async def run(self, request: RunRequest) -> AsyncGenerator[Part, None]:
         """One run, see `run_local_agent`; a provider that breaks on the way gives way to the next."""
         usable = [one for one in self._providers if not isinstance(await self._state(one), Unavailable)]
-        async for part in run_agent(usable or self._providers[:1], request, self._options):
-            yield part
+        async with aclosing(run_agent(usable or self._providers[:1], request, self._options)) as parts:
+            async for part in parts:
+                yield part
 
     def dispose(self) -> None:
         """Free every model."""

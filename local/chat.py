@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -35,9 +36,10 @@ class Chat:
         """One message of the user and everything that comes of it; it is remembered once the agent is done."""
         asked = [*self.messages, Message("user", text)]
         steps = _Steps()
-        async for part in self.agent.run(Request(asked, self._tools, self._call)):
-            steps.take(part)
-            self.write(shown(part))
+        async with aclosing(self.agent.run(Request(asked, self._tools, self._call))) as parts:
+            async for part in parts:
+                steps.take(part)
+                self.write(shown(part))
         self.messages = [*asked, *steps.messages]
 
     def _tools(self) -> Sequence[Tool]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local.request import FinishedCall, Message
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Text, ToolCall, Unit, UserTurn
+from runner.tools.arguments import BROKEN_IN_HISTORY, Broken, read_arguments
 from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue, Entry, Kind, legal_name
 from runner.tools.execute import Outcome
@@ -61,8 +61,14 @@ def _said(message: Message, units: list[Unit]) -> UserTurn:
 
 def _outcome(call: FinishedCall, catalogue: Catalogue, renderer: Renderer, ids: CallIds) -> Outcome:
     entry = catalogue.get(call.name)
-    made = ToolCall(ids.claim(None), legal_name(call.name), json.dumps(dict(call.arguments), ensure_ascii=False))
+    # Spelled as calls of this run are, so that a repetition is seen as one.
+    made = ToolCall(ids.claim(None), legal_name(call.name), _arguments(call))
     return Outcome(made, _rendered(call, entry, renderer), entry, ran=True)
+
+
+def _arguments(call: FinishedCall) -> str:
+    read = read_arguments(call.arguments, {})
+    return BROKEN_IN_HISTORY if isinstance(read, Broken) else read.text
 
 
 def _rendered(call: FinishedCall, entry: Entry | None, renderer: Renderer) -> Rendered:

@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final
 
 from langbot_plugin.api.entities.builtin.provider.message import MessageChunk
 
-from config.choices import CallFormat as Form
+from config.choices import CallFormat
 from local.provider import Available, Completed, GenerateRequest, GenerateResult, NeedsDownload
 from local.turns import chat_turns, compact_tools, schema_of, system_text, temperature_of
+from runner.callformats import format_named, render
 from runner.conversation.request import Request
 from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble
 from runner.events import Usage
 from runner.models.reply import ReplyReader
+from runner.small.dress import Own
+from runner.small.forms import WrittenCall
 
 GRACE: Final = 0.5
 """Seconds a generation gets to end once nobody wants it; then it is left to itself."""
 
-_FORMS: Final[Mapping[str, Form]] = {
-    "tags": Form.TAGS,
-    "pythonic": Form.PYTHONIC,
-    "json": Form.JSON,
-    "guided": Form.GUIDED,
-}
+_LFM2: Final = "lfm2-pythonic"
 
 
-def asked_form(provider: Completed) -> Form:
-    """Where the tools stand: in the prompt's words with a JSON reply, or NATIVE, in the engine's chat template."""
+def own_manner(provider: Completed, *, inline: bool) -> Own:
+    """How a provider is asked for calls: by its chat template, or in the prompt's words with a JSON reply.
+
+    `inline`: the second, whatever the provider says. Raises ValueError for a call format that nobody can write.
+    """
     if provider.call_format == "guided":
-        return Form.GUIDED
-    return Form.JSON if provider.tools_inline else Form.NATIVE
-
-
-def written_form(provider: Completed) -> Form:
-    """How the model writes its calls, and how earlier ones are shown to it. Raises ValueError for an unknown one."""
-    try:
-        return _FORMS[provider.call_format]
-    except KeyError:
-        known = ", ".join(_FORMS)
-        raise ValueError(f"{provider.id}: no call format {provider.call_format!r}; known: {known}") from None
+        return Own(CallFormat.GUIDED, "json")
+    if inline or provider.tools_inline:
+        return Own(CallFormat.JSON, "json")
+    known = format_named(_LFM2 if provider.call_format == "pythonic" else provider.call_format)
+    render(WrittenCall("tool_name", {}), known.id)
+    return Own(CallFormat.NATIVE, known.id)
 
 
 class ProviderModel:

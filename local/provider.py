@@ -14,10 +14,11 @@ from typing import Literal, Protocol, runtime_checkable
 
 from runner.events import Json
 
-CallFormat = Literal["tags", "pythonic", "json", "guided"]
+CallFormat = str
 """How the model writes calls, and so how its earlier ones go back into the history.
 
-`guided` holds the reply to a JSON schema (`GenerateRequest.schema`); its tools always stand in the prompt.
+"tags" (Qwen, Hermes), "pythonic" (LFM2), or the id of any format of `runner.callformats` that can be written. "guided"
+holds the reply to a JSON schema (`GenerateRequest.schema`); its tools always stand in the prompt.
 """
 
 OnProgress = Callable[[float], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ from config.notices.language import locale_of
 from config.settings import Small
 from local.fitting import WINDOW, ProviderFitting
 from local.history import read_past
-from local.models import GRACE, Line, asked_form, written_form
+from local.models import GRACE, Line, own_manner
 from local.parts import Error, Finish, Part
 from local.provider import Completed, Engine, complete
 from local.request import RunRequest, ToolFailed
@@ -33,7 +34,7 @@ from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
 from runner.small.manner import Stop
-from runner.small.memory import Known, Memory
+from runner.small.memory import Memory
 from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Executor, ToolSlots
@@ -90,8 +91,9 @@ async def run_local_agent(
     for a request or an option that makes no sense.
     """
     options = Options(max_steps, step_timeout, max_tools, tools_inline, instructions)
-    async for part in run_agent([complete(provider)], request, options):
-        yield part
+    async with aclosing(run_agent([complete(provider)], request, options)) as parts:
+        async for part in parts:
+            yield part
 
 
 async def run_agent(
@@ -237,15 +239,10 @@ class _Run:
         return Catalogue.build(tools, hide_sandbox=False, reserved=PSEUDO_TOOLS)
 
     def _make_manner(self, providers: Sequence[Completed], small: Small, *, inline: bool) -> Guiding:
-        """What is known of each provider from its own word: nothing has to be found out about it."""
-        memory = Memory(None, lambda _: None)
-        for provider in providers:
-            memory.learn(provider.id, Known(small=True, form=written_form(provider)))
-        forms = {
-            provider.id: CallFormat.JSON if inline and provider.call_format != "guided" else asked_form(provider)
-            for provider in providers
-        }
-        return Guiding(small, memory, self._catalogue(), self.say, _unheard, forms=forms)
+        """What there is to know of each provider is its own word: nothing is found out about it."""
+        memory = Memory(None, _forgotten)
+        own = {provider.id: own_manner(provider, inline=inline) for provider in providers}
+        return Guiding(small, memory, self._catalogue(), self.say, _unheard, own=own)
 
 
 class _NoFollowUps:
@@ -260,6 +257,10 @@ class _NoFollowUps:
 
 def _unheard(line: str) -> None:
     """Lines for the owner of a bot: here the error part says what matters."""
+
+
+def _forgotten(value: Json) -> None:
+    """What a run learns of a model ends with it."""
 
 
 async def _nothing_to_settle(ending: Ending) -> None:

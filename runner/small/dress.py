@@ -27,13 +27,23 @@ RESAMPLED: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class Own:
+    """What a model says of itself: the form it is asked for, and the id of the call format it writes (S0)."""
+
+    form: CallFormat
+    writes: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mode:
-    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text."""
+    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text, in the
+    form nearest to what it wrote; `writes`: in exactly this call format."""
 
     small: bool
     form: CallFormat
     wrote: CallFormat | None = None
     schema: bool = False
+    writes: str | None = None
 
     @property
     def plain(self) -> bool:
@@ -48,6 +58,8 @@ class Mode:
     @property
     def replay(self) -> str | None:
         """The call format in which earlier turns are shown; None: as the provider has them."""
+        if self.writes is not None:
+            return self.writes
         form = self.wrote if self.form is CallFormat.NATIVE else self.form
         return FORM_IDS.get(form) if form else None
 

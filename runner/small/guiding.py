@@ -15,7 +15,7 @@ from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
 from runner.small.answers import Done
 from runner.small.circles import Circle, Circles, Seen
-from runner.small.dress import FEWER, Dresser, Mode, Wants
+from runner.small.dress import FEWER, Dresser, Mode, Own, Wants
 from runner.small.forms import FORM_IDS, family_of
 from runner.small.ladder import Ladder, Rung
 from runner.small.manner import Again, Go, Halt, Next, Stop
@@ -56,7 +56,7 @@ class _Turn:
 class Guiding:
     """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
 
-    `forms` says in which form a model is asked for calls where the model itself decides that, not the settings (S0).
+    `own` says how a model is asked for calls where the model itself decides that, not the settings (S0).
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Guiding:
         say: Callable[..., str],
         log: Callable[[str], None],
         place: Sequence[str] = (),
-        forms: Mapping[str, CallFormat] | None = None,
+        own: Mapping[str, Own] | None = None,
     ) -> None:
         self._settings = settings
         self._memory = memory
-        self._forms = forms or {}
+        self._own = own or {}
         self._catalogue = catalogue
         self._say = say
         self._log = log
@@ -96,11 +96,12 @@ class Guiding:
         known = self._memory.of(model_id)
         small = self._settings.profile is ModelProfile.SMALL
         small = small or (self._settings.profile is ModelProfile.AUTO and known.small)
-        form = self._forms.get(model_id, self._settings.call_format)
+        own = self._own.get(model_id)
+        form = own.form if own else self._settings.call_format
         if form is CallFormat.AUTO:
             form = CallFormat.GUIDED if known.form else CallFormat.NATIVE
         if form is not CallFormat.GUIDED:
-            return Mode(small, form, known.form if small else None)
+            return Mode(small, form, known.form if small else None, writes=own.writes if own else None)
         if model_id in self._no_schema:
             return Mode(small, known.form or CallFormat.JSON)
         return Mode(small, form, schema=True)
