@@ -43,17 +43,17 @@ class _Bar:
 
 def ask() -> str | None:
     """The next line of the user; None at the end of the input."""
-    try:
-        return input(_PROMPT if sys.stdin.isatty() else "")
-    except EOFError:
-        return None
+    if sys.stdin.isatty():
+        show(_PROMPT)  # `input` would write it to the error output of the process, which the engine's log has
+    line = sys.stdin.readline()
+    return line.strip() if line else None
 
 
 def talk(agent: LocalAgent, runner: asyncio.Runner) -> None:
     """Questions and answers until the input ends. Ctrl-C stops an answer; at the prompt it ends the chat."""
     chat = Chat(agent, show)
     while (line := ask()) is not None:
-        if not line.strip():
+        if not line:
             continue
         try:
             runner.run(chat.say(line))

@@ -152,7 +152,7 @@ class LlamaProvider(Provider):
         if model_id in CATALOGUE:
             return CATALOGUE[model_id]
         path = self._folder / model_id
-        if path.suffix != ".gguf" or path.parent != self._folder or not path.is_file():
+        if path.name != model_id or path.suffix != ".gguf" or not path.is_file():
             raise ValueError(f"{self._folder} has no model {model_id!r}")
         return path
 
