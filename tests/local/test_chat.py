@@ -124,12 +124,6 @@ def test_a_file_that_cannot_be_used_is_one_line_and_a_non_zero_exit(name: str) -
         text=True,
         timeout=60,
         check=False,
-        cwd=ROOT,
-        input="",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
     last = done.stderr.strip().splitlines()[-1]
