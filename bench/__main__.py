@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,13 @@ def machine() -> dict[str, object]:
     }
 
 
+def _end(number: int, frame: object) -> None:
+    """What is asked to end takes down what it started."""
+    raise SystemExit(128 + number)
+
+
 def main() -> int:
+    signal.signal(signal.SIGTERM, _end)
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "--only",
