@@ -20,6 +20,7 @@ from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
 from runner.small.manner import Again, Halt, Manner, Standard, Stop
+from runner.tools.catalogue import Catalogue
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
 
@@ -67,6 +68,7 @@ class Loop:
         max_rounds: int,
         clock: Callable[[], float],
         manner: Manner | None = None,
+        overhear: Callable[[Reply, Catalogue], Awaitable[None]] | None = None,
     ) -> None:
         self._view = view
         self._turns = turns
@@ -77,6 +79,7 @@ class Loop:
         self._max_rounds = max_rounds
         self._clock = clock
         self._manner: Manner = manner or Standard()
+        self._overhear = overhear
         self._concluding = False
 
     async def run(self) -> Ending:
@@ -117,6 +120,8 @@ class Loop:
 
     async def _after(self, reply: Reply) -> tuple[bool, Ending]:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
+        if self._overhear is not None:
+            await self._overhear(reply, self._rounds.catalogue)
         step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding)
         if isinstance(step, Halt):
             return self._halt(step)

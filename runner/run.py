@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 
@@ -18,6 +18,7 @@ from runner.box import Sandbox
 from runner.closing import Closing
 from runner.deadline import Deadline, deadline_for
 from runner.delivery import Delivery
+from runner.dump import Dump, Recorder
 from runner.ending import answered, hint, stopped
 from runner.errors import RunCancelled, TimeIsUp
 from runner.events import Completed, Event, Failed, Json, Log, Usage
@@ -26,11 +27,15 @@ from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
 from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
+from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.parts import Parts, Surroundings, make_parts
 from runner.progress import Progress
 from runner.sandbox.exports import Unsent
 from runner.small.choice import most_rounds
+from runner.small.part import EVERY_PART
+from runner.small.part import Parts as SmallParts
+from runner.tools.catalogue import Catalogue
 from runner.tools.execute import ToolSlots
 from runner.visible import Visible
 
@@ -41,7 +46,8 @@ _CLOSING_LIMIT = 0.5
 class Worker:
     """What all runs of this process share: limits, never data of a run (G4)."""
 
-    def __init__(self) -> None:
+    def __init__(self, small_parts: SmallParts = EVERY_PART) -> None:
+        self.small_parts = small_parts
         self.polls = PollBudget(clock.now)
         self.tool_slots = ToolSlots()
 
@@ -100,6 +106,7 @@ class _Run:
                 ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")), attaches=delivery.sends_files
             ),
             say=self._say,
+            small_parts=worker.small_parts,
         )
 
     async def drive(self) -> None:
@@ -229,10 +236,17 @@ class _Run:
             parts.steering,
             self._deadline,
             self._settle,
-            max_rounds=most_rounds(around.settings),
+            max_rounds=most_rounds(around.settings, around.small_parts),
             clock=clock.now,
             manner=parts.manner,
+            overhear=self._overhearing(),
         ).run()
+
+    def _overhearing(self) -> Callable[[Reply, Catalogue], Awaitable[None]] | None:
+        """Who records faulty replies, where the binding wants that."""
+        if not self._around.settings.debug_dump:
+            return None
+        return Recorder(Dump(), lambda line: self._around.outbox.post(Log(line)), self._around.warn).hear
 
     async def _settle(self, ending: Ending) -> None:
         if self._closing is not None:
