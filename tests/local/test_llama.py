@@ -113,7 +113,7 @@ async def test_S8_a_guided_run_holds_every_reply_to_the_schema(loaded: LlamaProv
 
     called = Called(get_weather="It is sunny.")
     request = asking("What is the weather in Oslo?", tools=[WEATHER], call=called)
-    parts = [part async for part in run_local_agent(Overheard(), request, max_steps=1)]
+    parts = [part async for part in run_local_agent(Overheard(), request, max_steps=1, step_timeout=300)]
     assert raw
     assert all(text.lstrip().startswith("{") for text in raw)
     names = {json.loads(text)["name"] for text in raw if text.rstrip().endswith("}")}
