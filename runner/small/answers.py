@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from runner.conversation.cut import head
 from runner.events import Json
+from runner.tools.jobs import JOB_OUTPUT
 
 GIST_CHARACTERS: Final = 300
 _ECHO_LEAST = 200
@@ -98,6 +99,17 @@ def leaves_open(done: Sequence[Done], *, can_read: bool) -> str | None:
             "Your reply was not sent yet: nothing has looked at what you wrote. Read it once and check it, then answer."
         )
     return None
+
+
+def leaves_jobs(awaited: Mapping[str, str]) -> str | None:
+    """What to say at the end while the result of a job was not seen; None without one. `awaited`: tools by job (S4)."""
+    if not awaited:
+        return None
+    job, tool = next(iter(awaited.items()))
+    return (
+        f"Your reply was not sent yet: {tool} goes on as {job}, and you have not seen its result. Call {JOB_OUTPUT} "
+        f"for {job} to wait for it. If it need not end, answer once more and say that it may go on."
+    )
 
 
 def _squeezed(text: str) -> str:

@@ -25,6 +25,7 @@ _KINDS: Final = {
 }
 """What the kinds of entries are that come with one; None is no trouble."""
 
+_JSON = re.compile(r"\s*(?:\[\s*[\[{\"\]]|\{\s*[\"}])")
 _TEXT = ("text", "message", "msg")
 _KIND = ("type", "level", "severity")
 _HOLDS_LINES = frozenset({"console", "log", "logs", "messages", "entries", "errors", "output", "lines", "content"})
@@ -40,15 +41,16 @@ class Line:
 
 
 def lines_of(body: str) -> tuple[Line, ...]:
-    """The entries of a result: of a JSON value those with a text, else the lines that are not blank."""
-    if body.lstrip()[:1] in ("[", "{"):
-        try:
-            entries = tuple(_entries(json.loads(body), 0))
-        except (ValueError, RecursionError):
-            entries = ()
-        if entries:
-            return entries
-    return tuple(_split(body))
+    """The entries of a result: of a JSON value those with a text, else the lines that are not blank.
+
+    JSON that cannot be read, as when it was cut, has none: its pieces are no lines.
+    """
+    if not _JSON.match(body):
+        return tuple(_split(body))
+    try:
+        return tuple(_entries(json.loads(body), 0))
+    except (ValueError, RecursionError):
+        return ()
 
 
 def overlap(before: Sequence[Line], now: Sequence[Line]) -> int:

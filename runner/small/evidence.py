@@ -26,7 +26,7 @@ SHOWN_CHARACTERS: Final = 1_500
 
 INTRO: Final = "[New in {tool} since it was last looked at:]"
 FIRST_INTRO: Final = "[In {tool}, looked at for the first time, so some of it may be older:]"
-MORE: Final = "({count} more before these)"
+MORE: Final = "(more before these)"
 
 _LEAST_OF_RESULT = 200
 
@@ -73,7 +73,7 @@ class Evidence:
             return result
         shown = [head(each, LINE_CHARACTERS) for each in news[-MOST_LINES:]]
         if len(news) > len(shown):
-            shown.insert(0, MORE.format(count=len(news) - len(shown)))
+            shown.insert(0, MORE)
         block = f"\n\n{intro}\n" + frame("\n".join(shown), f"tool {witness.name}")
         room = min(limit, SHOWN_CHARACTERS) - len(block)
         if room < _LEAST_OF_RESULT:
@@ -84,6 +84,7 @@ class Evidence:
         """The lines behind those of the last look, whether the tool tells everything each time or only what is new."""
         lines = lines_of(told.body)
         before = self._seen.get(witness.name, ())
+        # A console that was emptied tells nothing: what it told before stays known, should it tell it again.
         self._seen[witness.name] = lines or before
         return lines[overlap(before, lines) :]
 

@@ -84,6 +84,7 @@ class Guiding:
         self._query = ""
         self._tail: str | None = None
         self._done: list[Done] = []
+        self._awaited: dict[str, str] = {}
         self._steps = 0
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
@@ -327,7 +328,7 @@ class Guiding:
     def _left_open(self) -> str | None:
         if Part.WRAP_UP not in self._parts:
             return None
-        return answers.leaves_open(self._done, can_read=self._can_read())
+        return answers.leaves_open(self._done, can_read=self._can_read()) or answers.leaves_jobs(self._awaited)
 
     def _can_read(self) -> bool:
         return any(entry.read_only and not entry.own for entry in self._catalogue)
@@ -344,6 +345,7 @@ class Guiding:
         for outcome in outcomes:
             done = _done(outcome)
             self._done.append(done)
+            self._await(outcome)
             reads = outcome.entry is not None and outcome.entry.read_only
             circle = self._circles.add(Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=reads))
             if judges and circle is Circle.STOP:
@@ -351,6 +353,15 @@ class Guiding:
             if judges and circle is Circle.FLAG:
                 self._tail = self._ladder.unlike_before(FLAGGED)
         return None
+
+    def _await(self, outcome: Outcome) -> None:
+        """Remember the jobs whose result the model has not seen (S4)."""
+        if outcome.job is None:
+            return
+        if outcome.rendered.pending:
+            self._awaited[outcome.job.id] = outcome.job.tool
+        else:
+            self._awaited.pop(outcome.job.id, None)
 
     def asked(self, text: str) -> None:
         self._query = text

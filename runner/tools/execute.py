@@ -45,7 +45,7 @@ class ToolSlots:
 class Outcome:
     """One call and its result. `ran`: the tool was really asked, so it may have had an effect, even on a time-out.
 
-    `job`: what the call goes on as; then `rendered` only says so.
+    `job`: what the call goes on as, or the one it asks for; `rendered` is pending while that has no result.
     """
 
     call: ToolCall
@@ -172,10 +172,11 @@ class Batch:
 
     async def _run_own(self, at: int, ready: Ready) -> None:
         """`job_output`: it takes no slot, since it may wait for those that do."""
-        executor = self._executor
+        executor, jobs = self._executor, self._executor.jobs
+        assert jobs is not None
         self._start(at, ready.values)
-        assert executor.jobs is not None
-        self._finish(at, await executor.jobs.output(ready.values, executor.renderer, executor.soft_seconds))
+        rendered = await jobs.output(ready.values, executor.renderer, executor.soft_seconds)
+        self._finish(at, rendered, jobs.named(ready.values))
 
     async def _run_call(self, at: int, ready: Ready) -> Job | None:
         """Run a call to its end, or to where it goes on as a job."""

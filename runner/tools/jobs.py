@@ -136,12 +136,17 @@ class Jobs:
         task.add_done_callback(lambda _: release())
         return job
 
+    def named(self, values: Mapping[str, Json]) -> Job | None:
+        """The job that the arguments of `job_output` name."""
+        asked = values.get("job")
+        return self._jobs.get(asked.strip()) if isinstance(asked, str) else None
+
     async def output(self, values: Mapping[str, Json], renderer: Renderer, seconds: float) -> Rendered:
         """What `job_output` answers: the result itself, as often as it is asked for; waits `seconds` for it."""
-        asked = values.get("job")
-        job = self._jobs.get(asked.strip()) if isinstance(asked, str) else None
+        job = self.named(values)
         if job is None:
-            return renderer.error(ErrorCode.INVALID_ARGUMENTS, UNKNOWN.format(asked=_said(asked), jobs=self._listed()))
+            unknown = UNKNOWN.format(asked=_said(values.get("job")), jobs=self._listed())
+            return renderer.error(ErrorCode.INVALID_ARGUMENTS, unknown)
         await asyncio.wait({job.task}, timeout=seconds)
         if job.rendered is not None:
             return job.rendered
