@@ -49,8 +49,14 @@ def test_S5_a_tool_that_reads_a_console_or_log_is_a_witness(name: str) -> None:
         "app_log",
         "delete_app_logs",
         "catalogue",
-    ]
-    + ["browser_click", "console_run", "open_console", "log_message", "blog", "send_logs", "export_app_logs"],
+        "browser_click",
+        "console_run",
+        "open_console",
+        "log_message",
+        "blog",
+        "send_logs",
+        "export_app_logs",
+    ],
 )
 def test_S5_in_doubt_a_tool_is_none(name: str) -> None:
     assert not is_witness(entry(name))
