@@ -16,6 +16,10 @@ from runner.events import Json
 from runner.tools.jobs import JOB_OUTPUT
 
 GIST_CHARACTERS: Final = 300
+AWAITED: Final = (
+    "Your reply was not sent yet: {tool} goes on as {job}, and you have not seen its result. Call {tool_name} for "
+    "{job} to wait for it. If it need not end, answer once more and say that it may go on."
+)
 _ECHO_LEAST = 200
 _ADMITS = re.compile(
     r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
@@ -106,10 +110,7 @@ def leaves_jobs(awaited: Mapping[str, str]) -> str | None:
     if not awaited:
         return None
     job, tool = next(iter(awaited.items()))
-    return (
-        f"Your reply was not sent yet: {tool} goes on as {job}, and you have not seen its result. Call {JOB_OUTPUT} "
-        f"for {job} to wait for it. If it need not end, answer once more and say that it may go on."
-    )
+    return AWAITED.format(tool=tool, job=job, tool_name=JOB_OUTPUT)
 
 
 def _squeezed(text: str) -> str:

@@ -45,10 +45,10 @@ JOB_SPEC: Final = ToolSpec(
 JOB_ENTRY: Final = Entry(JOB_SPEC, JOB_OUTPUT, Kind.BUILTIN, read_only=True, own=True)
 
 STARTED: Final = (
-    "{tool} has not answered within {seconds:.0f} seconds and goes on as {job}. It may be slow work, or a server that "
-    "never ends; what it prints is not known before it ends.{listening} To wait for its result, call {tool_name} with "
-    '{{"job": "{job}"}}; or do something else first. Do not make the same call again, it would do the work twice. '
-    "Once you answer, it is no longer waited for."
+    "{tool} has not answered within {seconds:.0f} seconds and goes on as {job}: slow work, or a server that never "
+    'ends. What it prints is not known before it ends.{listening} Call {tool_name} with {{"job": "{job}"}} to wait '
+    "for its result, or do something else first. Do not make the same call again. Once you answer, it is no longer "
+    "waited for."
 )
 RUNNING: Final = (
     "{job} ({tool}) still runs after {seconds:.0f} seconds and has no result yet. Wait on, do something else, or "
@@ -62,7 +62,7 @@ IN_ORDER: Final = (
 )
 LISTENING: Final = " Ports that something in the sandbox listens on now: {ports}."
 SILENT: Final = " Nothing in the sandbox listens on a port yet."
-BUSY: Final = " The sandbox takes no other command until then."
+BUSY: Final = " What listens was not to be learned: the sandbox may take no other command until then."
 
 
 @dataclass(frozen=True, slots=True)

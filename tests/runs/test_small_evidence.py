@@ -94,6 +94,25 @@ async def test_S5_without_evidence_the_model_never_hears_of_them() -> None:
     assert "TypeError" in with_it.requests[-1].text
 
 
+@pytest.mark.parametrize(
+    ("replies", "on_click", "news"),
+    [
+        ([go(), click()], ["[error] GET /cart 500"], "error: [error] GET /cart 500"),
+        ([go(), click()], ["[confirm] Really buy?"], "dialog: [confirm] Really buy?"),
+        ([go(), click("a"), click("b")], ["[error] one", "[error] two"], "error: [error] two"),
+    ],
+    ids=["new error", "dialog", "new since the cursor"],
+)
+async def test_S5_each_of_these_is_heard_with_the_part_and_never_without_it(
+    replies: list[str], on_click: list[str], news: str
+) -> None:
+    heard = {}
+    for parts in (EVERY_PART, all_but(Part.EVIDENCE)):
+        run = await browsing(Browser(*on_click), *replies, ANSWER, parts=parts).say("go")
+        heard[parts] = news in run.requests[-1].last_user
+    assert heard == {EVERY_PART: True, all_but(Part.EVIDENCE): False}
+
+
 async def test_S5_a_line_rides_along_once() -> None:
     browser = Browser(BROKEN, "[error] second", "")
     run = await browsing(browser, go(), click("a"), click("b"), click("c"), ANSWER).say("go")
@@ -127,7 +146,12 @@ async def test_S5_what_the_model_has_read_by_itself_does_not_ride_along() -> Non
 
 async def test_S5_each_tool_has_its_own_cursor() -> None:
     log: list[str] = []
-    start = Tool("server_restart", fn=lambda: log.append("ERROR port in use") or "ok")
+
+    def restart() -> str:
+        log.append("ERROR port in use")
+        return "ok"
+
+    start = Tool("server_restart", fn=restart)
     logs = Tool("server_logs", fn=lambda: "\n".join(log))
     browser = Browser(BROKEN, kind="plugin")
     host = browsing(
@@ -265,7 +289,7 @@ async def test_S7_an_echo_of_what_rode_along_is_no_call() -> None:
 
 async def test_S5_in_standard_nobody_looks() -> None:
     browser = Browser(BROKEN)
-    replies = [
+    replies: list[Any] = [
         Reply(tool_calls=[ToolCall("browser_navigate", {"url": HERE})]),
         Reply(tool_calls=[ToolCall("browser_click", {"button": "buy"})]),
         "Done.",

@@ -13,7 +13,7 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import interrupt
+from runner import closing, interrupt
 from runner import run as a_run
 from runner.deadline import Deadline
 from runner.small.part import EVERY_PART, Part, all_but
@@ -224,6 +224,18 @@ async def test_S4_the_run_says_at_its_end_what_is_still_open_in_the_language_of_
     assert await orphans(host) == []
     slow.gate.set()
     await assert_sound(host, run)
+
+
+async def test_S4_without_jobs_nobody_hears_that_a_tool_may_still_be_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = []
+    for parts in (EVERY_PART, all_but(Part.JOBS)):
+        monkeypatch.setattr(a_run, "deadline_for", lambda now, *_: Deadline(now + 1.5, now + 9))
+        slow = Slow(most=20)
+        host = weak_host(BUILD, *[ENOUGH] * 2, tools=[slow.tool], parts=parts)
+        texts.append((await host.say("build")).final_text)
+        slow.gate.set()
+    note = say(Notice.OPEN_JOBS_NOTE, Locale.EN_US, tools="build")
+    assert texts == [f"It goes on.\n\n{note}", "It goes on."]
 
 
 async def test_S4_what_has_ended_is_not_named_at_the_end() -> None:
@@ -450,11 +462,32 @@ async def test_S4_a_sandbox_that_answers_nothing_else_is_said_to_be_busy_and_sta
     shell = Shell(alone=True)
     host = boxed(shell, SERVE, ENOUGH, parts=NO_SECOND_LOOK)
     run = await host.say("serve the page")
-    assert "takes no other command until then" in told(run, 1)
+    assert "the sandbox may take no other command until then" in told(run, 1)
     assert run.final_text is not None
     assert run.final_text.startswith("It goes on.")
     shell.gate.set()
     await assert_sound(host, run)
+
+
+async def test_S4_without_jobs_the_model_never_learns_what_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(a_run, "deadline_for", lambda now, *_: Deadline(now + 1.5, now + 9))
+    shell = Shell(alone=False)
+    run = await boxed(shell, SERVE, ENOUGH, ENOUGH, parts=all_but(Part.JOBS)).say("serve the page")
+    assert shell.commands == ["serve"]
+    assert "8000" not in run.requests[-1].text
+    shell.gate.set()
+
+
+async def test_H3_files_are_not_waited_for_long_while_a_command_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closing, "_BUSY_COLLECT_LIMIT", 0.1)
+    shell = Shell(alone=False)
+    host = boxed(shell, SERVE, ENOUGH, parts=NO_SECOND_LOOK)
+    host.fail("call_tool", Fault.hang(), nth=3)  # the list of the outbox, behind the command and the look at ports
+    run = await host.say("serve the page")
+    assert run.final_text is not None
+    assert run.final_text.startswith("It goes on.")
+    assert any("could not be fetched in time" in line for line in run.logs)
+    shell.gate.set()
 
 
 async def test_S4_nothing_is_said_to_listen_where_nothing_does() -> None:
@@ -507,7 +540,7 @@ async def test_H1_a_sandbox_that_is_lost_by_a_job_is_withdrawn_from_the_next_req
 @pytest.mark.usefixtures("roomy_limits")
 async def test_S4_a_slow_tool_stalls_no_standard_model_either() -> None:
     slow = Slow(most=20)
-    replies = [
+    replies: list[Any] = [
         Reply(tool_calls=[ToolCall("build", {"city": "x"})]),
         Reply(tool_calls=[ToolCall("get_weather", {"city": "x"})]),
         Reply(tool_calls=[ToolCall(JOB_OUTPUT, {"job": "job_1"})]),
