@@ -84,8 +84,7 @@ class Rounds:
             soft_seconds=jobs.SMALL_SOFT_SECONDS if small else jobs.SOFT_SECONDS,
         )
         batch = executor.batch(wanted, self.catalogue)
-        names = ", ".join(dict.fromkeys(call.name for call in wanted))
-        with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=names), TOOL_PATIENCE):
+        with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=self._spoken(wanted)), TOOL_PATIENCE):
             outcomes = await batch.run(until=until)
             if small and self._evidence is not None:
                 outcomes = await self._with_evidence(self._evidence, outcomes, until)
@@ -98,7 +97,7 @@ class Rounds:
         added = list(outcomes)
         for look in evidence.looks(outcomes, self.catalogue):
             left = LOOK_SECONDS if until is None else min(LOOK_SECONDS, until - clock.now())
-            told = await self._executor.aside(look.witness, {}, left)
+            told = await self._executor.aside(look.witness, {}, left) if left > 0 else None
             if told is not None:
                 limit = self._executor.renderer.result_chars
                 rendered = evidence.with_news(added[look.at].rendered, look.witness, told, limit=limit)
@@ -117,6 +116,14 @@ class Rounds:
         gone = frozenset(entry.name for entry in self.catalogue if entry.is_sandbox)
         self.catalogue = self.catalogue.only(lambda entry: not entry.is_sandbox)
         return gone
+
+    def _spoken(self, wanted: Sequence[WantedCall]) -> str:
+        """The tools that a person waits for; in place of a question for a job, those that still run."""
+        kept = self._executor.jobs
+        names = [call.name for call in wanted if call.name != jobs.JOB_OUTPUT]
+        if kept is not None and len(names) < len(wanted):
+            names += [job.tool for job in kept.without_result]
+        return ", ".join(dict.fromkeys(names))
 
     def _wanted(self, reply: Reply) -> list[WantedCall]:
         self.calls += len(reply.calls)

@@ -88,6 +88,10 @@ class Executor:
         try:
             async with asyncio.timeout(seconds), self.run_slots, self.slots.semaphore:
                 rendered = await self.render(entry, await self.call_tool(entry.host_name, values))
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return None  # the other side broke the call off
         except Exception:  # noqa: BLE001  what the model did not ask for must not cost what it did (D3)
             return None
         return None if rendered.error else rendered
@@ -207,7 +211,7 @@ class Batch:
         if asks:
             told = await self._executor.aside(ready.entry, dict(ARGUMENTS), LISTENING_SECONDS)
             ports = listening_ports(told.body) if told else None
-        self._finish(at, slow.started(job, ports, asked=asks), job)
+        self._finish(at, job.rendered or slow.started(job, ports, asked=asks), job)
 
     async def _ask(self, at: int, ready: Ready) -> Rendered:
         executor, entry = self._executor, ready.entry
@@ -281,6 +285,12 @@ async def _cancel_on(stop: asyncio.Event, chains: Sequence[asyncio.Task[None]]) 
     await stop.wait()
     for chain in chains:
         chain.cancel()
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this very task, rather than something it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _timed_out(seconds: float | None) -> str:

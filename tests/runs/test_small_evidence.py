@@ -248,7 +248,7 @@ async def test_S5_several_actions_of_one_turn_are_looked_after_once() -> None:
 
 async def test_S5_a_console_that_fails_or_hangs_costs_nothing_but_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "LOOK_SECONDS", 0.2)
-    for fault in (Fault.error(), Fault.malformed(), Fault.hang(1)):
+    for fault in (Fault.error(), Fault.malformed(), Fault.hang(1), Fault.lost()):
         browser = Browser(BROKEN)
         host = browsing(browser, go(), ANSWER)
         host.fail("call_tool", fault, nth=2)

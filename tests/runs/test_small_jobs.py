@@ -490,6 +490,36 @@ async def test_H3_files_are_not_waited_for_long_while_a_command_goes_on(monkeypa
     shell.gate.set()
 
 
+async def test_S4_a_call_that_ends_while_that_is_asked_needs_no_second_question() -> None:
+    shell = Shell(alone=False)
+
+    async def ends(given: dict[str, Any]) -> dict[str, Any]:
+        if given["command"] != "serve":
+            shell.gate.set()
+            await asyncio.sleep(0.05)
+        return {**await shell(given), "stdout": "served"}
+
+    host = boxed(shell, SERVE, says("Served."))
+    host.world.box.exec = ends
+    run = await host.say("serve the page")
+    assert "served" in told(run, 1)
+    assert "goes on" not in told(run, 1)
+    assert run.final_text == "Served."
+    await assert_sound(host, run)
+
+
+async def test_C6_the_person_reads_which_tool_still_runs_and_never_the_name_of_the_tool_for_outputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.01)
+    slow = Slow(most=10)
+    host = weak_host(BUILD, ASK, ASK, ENOUGH, tools=[slow.tool], max_steps=9, parts=NO_SECOND_LOOK)
+    run = await host.say("build")
+    assert any(say(Notice.TOOL_RUNNING, Locale.EN_US, tool="build") in text for text in run.deltas)
+    assert not any(JOB_OUTPUT in text for text in run.deltas)
+    slow.gate.set()
+
+
 async def test_S4_nothing_is_said_to_listen_where_nothing_does() -> None:
     shell = Shell(alone=False, table=TABLE.replace("0A", "06"))
     host = boxed(shell, SERVE, ENOUGH, parts=NO_SECOND_LOOK)

@@ -184,6 +184,22 @@ async def test_S4_a_job_that_the_host_broke_off_is_a_failure() -> None:
     assert outcome.rendered.error is ErrorCode.FAILED
 
 
+async def test_D3_a_call_of_the_loop_itself_that_the_host_breaks_off_costs_nothing_else() -> None:
+    world = World()
+
+    async def broken_off(_name: str, _values: dict[str, Json]) -> object:
+        raise asyncio.CancelledError
+
+    entry = TOOLS.entries[0]
+    assert await world.executor_with(call_tool=broken_off).aside(entry, {}, 5) is None
+    assert await world.executor.aside(entry, {}, 0.01) is None
+    asking = asyncio.create_task(world.executor.aside(entry, {}, 60))
+    await world.until(lambda: world.open == 1)
+    asking.cancel()
+    await asyncio.wait({asking})
+    assert asking.cancelled()
+
+
 ROW = "   {n}: {ip}:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000     0        0 41 1"
 HEAD = "  sl  local_address rem_address   st\n"
 
