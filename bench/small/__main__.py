@@ -37,7 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--task", choices=[task.id for task in TASKS], action="append", help="one task by its id")
     parser.add_argument("--seeds", type=int, default=20, help="simulated: seeds 1 to this number")
-    parser.add_argument("--left-out", action="store_true", help="simulated: each part left out, too")
+    parser.add_argument("--left-out", action="store_true", help="simulated: each part left out, one by one")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="simulated: every N-th task only")
     parser.add_argument("--all-tasks", action="store_true", help="real: all forty tasks, not twelve")
     parser.add_argument(
         "--public",
@@ -62,12 +63,12 @@ def _reading(asked: argparse.Namespace) -> dict[str, Any]:
 
 def _simulated(asked: argparse.Namespace) -> dict[str, Any]:
     seeds = range(1, asked.seeds + 1)
-    tasks = real.chosen(asked.task) if asked.task else TASKS
+    tasks = real.chosen(asked.task) if asked.task else TASKS[:: asked.every]
     outcomes = []
     for model in asked.model or MODELS:
         print(f"\nsimulated {model}, {len(tasks)} tasks, seeds {', '.join(map(str, seeds))}\n")
         rows = []
-        for arm in _chosen(simulated.arms(left_out=asked.left_out), asked.arm):
+        for arm in _chosen(simulated.left_out() if asked.left_out else play.ARMS, asked.arm):
             outcomes.append(asyncio.run(simulated.outcome(arm, model, seeds, tasks)))
             rows.append(outcomes[-1].cells())
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
@@ -83,7 +84,7 @@ def _real(asked: argparse.Namespace) -> dict[str, Any]:
         with real.engine(model) as base_url:
             print(f"\n{model} by llama.cpp, {len(tasks)} tasks\n")
             rows = []
-            for arm in _chosen(real.ARMS, asked.arm):
+            for arm in _chosen(simulated.left_out() if asked.left_out else real.ARMS, asked.arm):
                 served = real.Served(base_url)
                 played = asyncio.run(real.played(arm, served, tasks))
                 report[f"{model} {arm.name}"] = [asdict(one) for one in played]

@@ -174,6 +174,8 @@ def read_all(line: dict[str, Any]) -> dict[str, Calls | None]:
     for name, reader in READERS.items():
         try:
             read[name] = reader(text, line["format"], line["tools"])
+        except ImportError:  # not installed is not "cannot read"
+            raise
         except Exception:  # noqa: BLE001 - foreign parsers raise whatever they like at a broken text
             read[name] = []
     return read

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
-from bench.small.play import ARMS, GUIDED, TEXT, Arm, Played, play
+from bench.small.play import GUIDED, TEXT, Arm, Played, play
 from bench.small.tasks import TASKS, Task
 from bench.small.weak import WeakModel
 from runner.small.part import Part
@@ -101,9 +101,9 @@ async def outcome(arm: Arm, model: str, seeds: Sequence[int], tasks: Sequence[Ta
     return Outcome(model, arm.name, len(tasks), tuple(sums))
 
 
-def arms(*, left_out: bool) -> Iterator[Arm]:
-    """The arms of the comparison; with `left_out`, each part left out as well, of the text form and the guided one."""
-    yield from ARMS
-    if left_out:
-        for base in (TEXT, GUIDED):
-            yield from (base.without(part) for part in Part)
+def left_out() -> Iterator[Arm]:
+    """The text form with each part left out, and the guided form without what makes it."""
+    yield TEXT
+    yield from (TEXT.without(part) for part in Part if part is not Part.SCHEMA)
+    yield GUIDED
+    yield from (GUIDED.without(part) for part in (Part.SCHEMA, Part.REPLY_TOOL, Part.LENIENT_READING, Part.LADDER))

@@ -50,7 +50,7 @@ class WeakModel:
         random, seen, rates = self._random(request), look(request), rates_of(self.model)
         if seen.task is None:
             return "I am not sure what you would like me to do."
-        writer = _Writer(seen, random)
+        writer = Writer(seen, random)
         step = seen.next
         if step is None:
             return writer.answer(self._answer_habit(seen, rates, random), seen.task.answer(seen.done))
@@ -104,7 +104,7 @@ def _strict(body: str, names: set[str]) -> ToolCall | None:
 
 
 @dataclass(frozen=True)
-class _Writer:
+class Writer:
     """Writes one reply in a habit."""
 
     seen: Seen
@@ -133,11 +133,12 @@ class _Writer:
         labels = habit.labels
         if "hallucinated_result" in labels:
             return f"<tool_response>\n{json.dumps({'result': 'ok', **arguments}, ensure_ascii=False)}\n</tool_response>"
-        if labels & NO_CALL:
+        if labels & NO_CALL or labels & {"answered_from_memory", "loop"}:
             return self._words(habit, tool)
         if "wrong_tool_choice" in labels:
             tool, arguments = self._other(tool, arguments)
-        return self._shaped(habit, tool, self._bent(labels, tool, arguments))
+        written = self._shaped(habit, tool, self._bent(labels, tool, arguments))
+        return written[: len(written) // 2] if "hit_length_limit" in labels else written
 
     def _words(self, habit: Habit, tool: str) -> str:
         if habit.labels & {"loop", "hit_length_limit"}:
@@ -169,6 +170,9 @@ class _Writer:
         if "wrong_arg_value" in labels and arguments:
             name = next(reversed(arguments))
             arguments = {**arguments, name: f"{arguments[name]} 2023" if isinstance(arguments[name], str) else 0}
+        if "wrong_type" in labels and arguments and not self._bound:
+            name = next(reversed(arguments))
+            arguments = {**arguments, name: [arguments[name]]}
         return arguments
 
     def _shaped(self, habit: Habit, tool: str, arguments: dict[str, Any]) -> str:
