@@ -1,4 +1,4 @@
-"""`python -m bench [--only q1|q2|q3|q5] [--json FILE]`: ours beside the pass-through runner, in one run."""
+"""`python -m bench [--only q1|q2|q3|g1|q5] [--json FILE]`: ours beside the pass-through runner, in one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import calls, chats, cost
+from bench import calls, chats, cost, window
 from bench.small import rows as small
 from bench.table import Row, text_of
 
@@ -18,6 +18,7 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "q1": calls.rows,
     "q2": cost.rows,
     "q3": chats.rows,
+    "g1": window.rows,
     "q5": small.rows,
 }
 
