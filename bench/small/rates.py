@@ -81,9 +81,11 @@ class Rates:
 
 def _nearest(known: Mapping[Asked, Sequence[Habit]], asked: Asked) -> Sequence[Habit]:
     """The rows of this way of asking, or of the nearest one that was measured."""
-    # A schema or the reply tool decides more than the words in which the tools are told.
+    # Native turns weigh most unless a schema binds the reply; then the schema or the reply tool decide more than the
+    # words in which the tools are told.
     ways = (
         asked,
+        Asked("native", native_turns=True) if asked.native_turns and not asked.schema else asked,
         Asked("native", asked.reply_tool, asked.schema) if asked.schema or asked.reply_tool else asked,
         Asked("native", schema=True) if asked.schema else asked,
         Asked(asked.form),

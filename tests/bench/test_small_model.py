@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from bench.small.__main__ import main
 from bench.small.play import GUIDED, LENIENT, STANDARD, TEXT
 from bench.small.rates import MODELS, Asked, Habit, rates_of
 from bench.small.reading import OURS, measure, public_lines, raw_lines
@@ -132,3 +134,35 @@ def test_Q5_the_comparison_counts_calls_that_a_reader_invents_or_misses() -> Non
     assert line.invented([*line.wanted, ("rm", {})]) == line.invented([("rm", {})]) == 1
     raw = next(iter(raw_lines()))
     assert not raw.right([(raw.wanted[0][0], {"no such argument": 1})])
+
+
+def test_Q5_a_way_of_asking_that_was_not_measured_gets_the_rates_of_the_nearest() -> None:
+    rates = rates_of("1.5b")
+    native_turns = rates.calls_for(Asked("native", native_turns=True))
+    assert rates.calls_for(Asked("json", reply_tool=True, native_turns=True)) is native_turns
+    guided = Asked("native", reply_tool=True, schema=True)
+    assert rates.calls_for(Asked("json", reply_tool=True, schema=True, native_turns=True)) is rates.calls_for(guided)
+    assert rates.calls_for(Asked("hermes", reply_tool=True)) is rates.calls_for(Asked("native", reply_tool=True))
+
+
+def test_Q5_one_command_prints_tables_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "out.json"
+    asked = [
+        "simulated",
+        "--model",
+        "0.5b",
+        "--seeds",
+        "1",
+        "--task",
+        "calc-1",
+        "--arm",
+        "standard",
+        "--json",
+        str(file),
+    ]
+    assert main(asked) == 0
+    assert "| standard | " in capsys.readouterr().out
+    (outcome,) = json.loads(file.read_text("utf-8"))["outcomes"]
+    assert (outcome["arm"], outcome["tasks"], len(outcome["seeds"])) == ("standard", 1, 1)
+    with pytest.raises(SystemExit, match="no such arm"):
+        main(["simulated", "--arm", "nonsense"])
