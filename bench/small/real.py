@@ -63,14 +63,15 @@ class Served:
         async with httpx.AsyncClient(timeout=_PATIENCE) as client:
             answer = await client.post(f"{self.base_url}/chat/completions", json=body)
         self.seconds += time.perf_counter() - start
-        return _reply(answer)
+        return reply_of(answer)
 
 
 def _described(func: dict[str, Any]) -> dict[str, Any]:
     return {key: func[key] for key in ("name", "description", "parameters")}
 
 
-def _reply(answer: httpx.Response) -> Reply:
+def reply_of(answer: httpx.Response) -> Reply:
+    """A server's answer as the Host's provider hands it on."""
     if answer.status_code != 200:
         return Reply(error=Reason.BAD_REQUEST if answer.status_code == 400 else Reason.API_ERROR)
     value = answer.json()
