@@ -22,6 +22,9 @@ NOWHERE: Mapping[str, Place] = MappingProxyType({})
 _HOST_IMAGE = "[Image]"
 """What the Host writes in place of a picture that the primary model cannot see (host-contract §5)."""
 
+_PINNED = "\n\nMCP resource context selected by LangBot host:"
+"""How the Host begins what it appends to a message: MCP resources that the pipeline pins."""
+
 
 def parts_of_input(
     value: AgentInput, actor_id: str | None, speakers: Speakers, places: Mapping[str, Place] = NOWHERE
@@ -60,15 +63,29 @@ def current_turn(
 def said_in(value: AgentInput) -> str:
     """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
     texts = [element.text for element in value.contents if element.type == "text" and element.text]
-    own = "\n".join(text for text in texts if text.strip() != _HOST_IMAGE)
-    return (own if texts else value.to_text()).strip()
+    own = [text.partition(_PINNED)[0] for text in texts or [value.to_text()]]
+    return "\n".join(text for text in own if text.strip() != _HOST_IMAGE).strip()
 
 
 def _text_of(value: AgentInput) -> str:
-    """`input.text`, or the text elements where it says nothing."""
-    if value.text and value.text.strip():
-        return value.text
-    return " ".join(element.text for element in value.contents if element.type == "text" and element.text)
+    """`input.text`, or the text elements where it says nothing.
+
+    The Host glues the elements together, a quoted message and what was said to it too: they are put apart again.
+    """
+    texts = [element.text for element in value.contents if element.type == "text" and element.text]
+    said, glued = value.text or "", "".join(texts)
+    # Pinned resources stand at the end of the text, and in the first element where there are elements.
+    if not said.strip() or (len(texts) > 1 and len(said) == len(glued)):
+        return _apart(texts)
+    return _apart(texts) + said[len(glued) :] if said.startswith(glued) else said
+
+
+def _apart(texts: Sequence[str]) -> str:
+    """The texts in a row, on lines of their own where no white space stands between them."""
+    whole = ""
+    for text in texts:
+        whole += f"\n{text}" if whole and not (whole[-1].isspace() or text[0].isspace()) else text
+    return whole
 
 
 def _attached_pictures(value: AgentInput) -> tuple[Image, ...]:

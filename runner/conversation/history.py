@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
 from runner.conversation.file_names import one_line
 from runner.conversation.record import Record
@@ -139,7 +140,7 @@ def _element_text(element: object) -> str:
         text = element.get("text")
         return text if isinstance(text, str) else ""
     name = element.get("file_name")
-    if isinstance(name, str) and name.startswith("voice."):
+    if isinstance(name, str) and name in VOICE_NAMES:
         return "[voice message]"
     word = _WORDS_FOR.get(str(kind), "attachment")
     known = one_line(name if isinstance(name, str) else None)
