@@ -97,7 +97,9 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     )
     rounds = _rounds(around, start)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
-    return Parts(context, view, turns, rounds, Steering(around.host, start.speakers), start.memory, manner)
+    own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
+    steering = Steering(around.host, start.speakers, own)
+    return Parts(context, view, turns, rounds, steering, start.memory, manner)
 
 
 def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:

@@ -54,6 +54,13 @@ def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[Transcri
     return newest_first[place + 1 :][::-1]
 
 
+def rows_after(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
+    """The rows newer than the current event, oldest first; none when it is not among `items` (newest first)."""
+    newest_first = list(items)
+    place = next((place for place, item in enumerate(newest_first) if item.event_id == event_id), 0)
+    return newest_first[:place][::-1]
+
+
 def read_row(item: TranscriptItem) -> Row | None:
     """One row, None when there is nothing to say in it. Never raises: a row it cannot read gives its plain text."""
     if item.role not in ("user", "assistant"):
