@@ -16,7 +16,11 @@ from demo import langbot, package, ports
 from demo.langbot import base_environment, program
 from demo.ports import LOOPBACK
 from demo.processes import Children
+from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed, furnish
+from tests.e2e.doors import Doors
+from tests.e2e.group import GROUP, GroupChat
+from tests.e2e.onebot import segment
 from tests.e2e.scripted_model import Call, Reply, Request, ScriptedModel, say
 
 pytestmark = pytest.mark.usefixtures("ours")
@@ -134,4 +138,39 @@ def _make_in_newest_outbox() -> str:
     return (
         f"d=/workspace/outbox/{run}; mkdir -p $d && echo small > $d/small.txt && "
         "head -c 11000000 /dev/zero > $d/big.bin && ls $d"
+    )
+
+
+@pytest.mark.parametrize("kind", ["private", "group"])
+def test_J4_an_agent_gets_the_file_of_an_event_and_sends_what_it_made_to_where_it_came_from(
+    box_bed: Bed, model: ScriptedModel, kind: str
+) -> None:
+    agents, platform = Agents(box_bed), GroupChat()
+    conversation = "person_701" if kind == "private" else platform.conversation
+    with Doors() as doors, platform:
+        doors.open("people.csv")
+        bot = agents.bot(agents.make(box_enabled=True), platform)
+        try:
+            model.script(call("exec", command=_copy_into_newest_outbox()), say("Here it is."))
+            write = platform.private if kind == "private" else platform.says
+            write("Copy it, please", 701, "Ann", [segment("file", file="people.csv", url=doors.url("people.csv"))])
+            box_bed.wait_for_row(conversation, "Here it is.")
+            platform.wait("file", lambda: any(action.files for action in platform.done))
+        finally:
+            agents.remove_bot(bot)
+    first, _ = model.requests
+    assert "people.csv, " in first.texts[-1][1] and "/workspace/inbox/" in first.texts[-1][1]
+    text, file = platform.done
+    assert (text.text, text.files) == ("Here it is.", [])
+    assert file.files == [("copy.txt", b"door people.csv opened")]
+    place, number = ("user_id", 701) if kind == "private" else ("group_id", GROUP)
+    assert [int(action.params[place]) for action in (text, file)] == [number, number]
+    (run,) = box_bed.records.runs(conversation)
+    assert run.status == "completed"
+
+
+def _copy_into_newest_outbox() -> str:
+    return (
+        "i=$(ls -t /workspace/inbox | head -1); d=/workspace/outbox/${i%-attachment-0}; "
+        "mkdir -p $d && cp /workspace/inbox/$i/people.csv $d/copy.txt && ls $d"
     )
