@@ -9,6 +9,7 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput
 
+from runner.conversation import quotes
 from runner.conversation.attachments import Place, attached, lines_of
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Part, Reference, Text, UserTurn
@@ -36,7 +37,7 @@ def parts_of_input(
     """
     files = lines_of(attached(value), places)
     pictures = tuple(image for element in value.contents for image in _images(element)) or _attached_pictures(value)
-    words = "\n".join(filter(None, [_text_of(value), *files]))
+    words = "\n".join(filter(None, [quotes.in_words(_text_of(value)), *files]))
     if not words.strip() and not pictures:
         words = NOTHING_SAID
     return (Text(speakers.says(actor_id, words)), *pictures) if words.strip() or speakers.group else pictures
@@ -64,7 +65,7 @@ def said_in(value: AgentInput) -> str:
     """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
     texts = [element.text for element in value.contents if element.type == "text" and element.text]
     own = [text.partition(_PINNED)[0] for text in texts or [value.to_text()]]
-    return "\n".join(text for text in own if text.strip() != _HOST_IMAGE).strip()
+    return quotes.in_words("\n".join(text for text in own if text.strip() != _HOST_IMAGE)).strip()
 
 
 def _text_of(value: AgentInput) -> str:

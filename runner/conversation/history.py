@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation import quotes
 from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
 from runner.conversation.file_names import one_line
@@ -67,8 +68,7 @@ def read_row(item: TranscriptItem) -> Row | None:
         return None
     body = item.content_json if item.content_json is not None else {"content": item.content}
     text = _text_of(body.get("content")) or (item.content or "")
-    if item.role == "assistant":
-        text = without_thoughts(text)
+    text = without_thoughts(text) if item.role == "assistant" else quotes.in_words(text)
     text = sendable(text)
     if not text.strip():
         return None
