@@ -5,12 +5,21 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from langbot_plugin.api.entities.builtin.platform.message import File, Image, MessageChain, Plain, Quote, Source, Voice
+from langbot_plugin.api.entities.builtin.platform.message import (
+    File,
+    Image,
+    MessageChain,
+    MessageComponent,
+    Plain,
+    Quote,
+    Source,
+    Voice,
+)
 
 from runner.conversation.quotes import in_words
 
 
-def summary(*parts: object, said: str = "Is that so?") -> str:
+def summary(*parts: MessageComponent, said: str = "Is that so?") -> str:
     """What the Host makes of a message that quotes these parts."""
     quote = Quote(id="1", sender_id=599, origin=MessageChain([Source(id=1, time=0), *parts]))
     return str(MessageChain([quote, Plain(text=said)]))
@@ -27,7 +36,7 @@ def test_B4_a_quote_is_read_as_people_write_it_without_its_bytes() -> None:
     ("parts", "read"),
     [([], "> [quoted message]\n"), ([Image(url="x")], "> [image]\n"), ([File(name="")], "> [file]\n")],
 )
-def test_B4_a_quote_without_words_is_still_one(parts: list[object], read: str) -> None:
+def test_B4_a_quote_without_words_is_still_one(parts: list[MessageComponent], read: str) -> None:
     assert in_words(summary(*parts, said="")) == read
 
 

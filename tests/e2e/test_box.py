@@ -107,6 +107,19 @@ async def test_H1_read_and_write_reach_the_model_and_failures_are_words(box_bed:
     assert "none.txt" in fourth.texts[-1][1] and "Error [" in fourth.texts[-1][1]
 
 
+async def test_H4_another_chat_sees_the_same_folder_as_the_readme_says(box_bed: Bed, model: ScriptedModel) -> None:
+    pipeline = box_bed.pipeline(config={"box-enabled": True})
+    model.script(call("write", path="/workspace/shared.txt", content="bittern"), say("Written."))
+    async with box_bed.chat(pipeline) as one:
+        await one.ask("Write it down.")
+    model.script(call("read", path="/workspace/shared.txt"), say("It says bittern."))
+    async with box_bed.chat(pipeline) as other:
+        turn = await other.ask("What does it say?")
+    assert one.conversation_id != other.conversation_id
+    assert turn.answer == "It says bittern."
+    assert "bittern" in model.requests[1].texts[-1][1]
+
+
 async def test_H3_a_run_that_made_no_file_sends_none(box_bed: Bed, model: ScriptedModel) -> None:
     model.script(call("exec", command="echo nothing"), say("Nothing made."))
     async with box_bed.chat(box_bed.pipeline(config={"box-enabled": True})) as chat:
