@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -10,7 +11,7 @@ from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput
 
 from runner.conversation import quotes
-from runner.conversation.attachments import Place, attached, lines_of
+from runner.conversation.attachments import Attached, Place, attached, lines_of
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Part, Reference, Text, UserTurn
 
@@ -35,9 +36,11 @@ def parts_of_input(
     `places` tells by reference which files stand in the sandbox. `input.text` counts rather than the text
     elements: pinned resources stand only there (pitfall 20).
     """
-    files = lines_of(attached(value), places)
+    came = attached(value)
+    files = lines_of(came, places)
     pictures = tuple(image for element in value.contents for image in _images(element)) or _attached_pictures(value)
-    words = "\n".join(filter(None, [quotes.in_words(_text_of(value)), *files]))
+    said = _marks_apart(quotes.in_words(_text_of(value)), came)
+    words = "\n".join(filter(None, [said, *files]))
     if not words.strip() and not pictures:
         words = NOTHING_SAID
     return (Text(speakers.says(actor_id, words)), *pictures) if words.strip() or speakers.group else pictures
@@ -79,6 +82,13 @@ def _text_of(value: AgentInput) -> str:
     if not said.strip() or (len(texts) > 1 and len(said) == len(glued)):
         return _apart(texts)
     return _apart(texts) + said[len(glued) :] if said.startswith(glued) else said
+
+
+def _marks_apart(text: str, files: Sequence[Attached]) -> str:
+    """Outside a pipeline the text holds the Host's marks of files, glued to what is said: `[File]plan.pdfRead it`."""
+    names = "|".join(re.escape(name) for name in sorted({file.name for file in files} - {""}, key=len, reverse=True))
+    marks = r"\[Image\]|\[Voice\]" + (rf"|\[File\](?:{names})" if names else "")
+    return re.sub(rf"((?:{marks})+)(?=[^\s\[])", r"\1\n", text) if files else text
 
 
 def _apart(texts: Sequence[str]) -> str:

@@ -76,6 +76,21 @@ def test_E1_bases_are_asked_without_pinned_resources(contents: list[ContentEleme
     assert said_in(AgentInput(text="hi" + PINNED, contents=contents)) == "hi"
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("[Image][Voice][File]a+(1).pdfRead it", "[Image][Voice][File]a+(1).pdf\nRead it"),
+        ("[File]a+(1).pdf.bakRead it", "[File]a+(1).pdf.bak\nRead it"),
+        ("[File]a+(1).pdf", "[File]a+(1).pdf"),
+        ("[File]other.pdfRead it", "[File]other.pdfRead it"),
+    ],
+)
+def test_B4_the_marks_of_files_are_not_glued_to_what_is_said(text: str, read: str) -> None:
+    files = [InputAttachment(type="file", source="message_chain", name=name) for name in ("a+(1).pdf", "a+(1).pdf.bak")]
+    assert words(AgentInput(text=text, attachments=files)).startswith(f"{read}\n[file: ")
+    assert words(AgentInput(text=text)) == text
+
+
 def test_B4_pictures_follow_the_text() -> None:
     value = AgentInput(text="look", contents=[PICTURE, ContentElement.from_image_url("http://x/y.png")])
     assert parts_of_input(value, None, PRIVATE) == (Text("look"), Image(base64="aGk="), Image(url="http://x/y.png"))
