@@ -104,7 +104,9 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     jobs = Jobs()
     rounds = _rounds(around, start, jobs)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
-    return Parts(context, view, turns, rounds, Steering(around.host, start.speakers), start.memory, manner, jobs)
+    own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
+    steering = Steering(around.host, start.speakers, own)
+    return Parts(context, view, turns, rounds, steering, start.memory, manner, jobs)
 
 
 def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
