@@ -1,4 +1,4 @@
-"""`python -m bench [--only q1|q2|q3|g1|tasks] [--json FILE]`: ours beside the pass-through runner, in one run."""
+"""`python -m bench [--only SECTION …] [--json FILE]`: ours beside the pass-through runner, in one run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import calls, chats, cost, tasks, window
+from bench.small import rows as small
 from bench.table import Row, text_of
 
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -19,6 +20,7 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "q2": cost.rows,
     "q3": chats.rows,
     "g1": window.rows,
+    "q5": small.rows,
     "tasks": tasks.rows,
 }
 DEFAULT = ("q1", "q2", "q3", "g1")
