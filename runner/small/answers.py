@@ -21,6 +21,7 @@ AWAITED: Final = (
     "{job} to wait for it. If it need not end, answer once more and say that it may go on."
 )
 _ECHO_LEAST = 200
+_REPEAT_LEAST = 20
 _ADMITS = re.compile(
     r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
     r"失败|失敗|错误|錯誤|无法|無法|不能|没能|沒能|抱歉|エラー|できません|できなかった|申し訳|ошибк|не удалось|не могу|"
@@ -80,6 +81,12 @@ def echoes(text: str, done: Sequence[Done]) -> bool:
         return True
     said = _squeezed(text)
     return len(said) >= _ECHO_LEAST and any(said in _squeezed(each.body) for each in done)
+
+
+def repeats(text: str, correction: str) -> bool:
+    """Whether a reply says back to the user what only the model was told."""
+    said = _squeezed(text)
+    return len(said) >= _REPEAT_LEAST and said in _squeezed(correction)
 
 
 def gist(done: Sequence[Done]) -> str:

@@ -55,6 +55,14 @@ class _Turn:
     sent_temperature: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _SentBack:
+    """A reply that was not shown, and what was said to the model about it."""
+
+    text: str
+    correction: str
+
+
 class Guiding:
     """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
 
@@ -91,6 +99,7 @@ class Guiding:
         self._steps = 0
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
+        self._sent_back: _SentBack | None = None
         self._malformed = 0
         self._no_schema: set[str] = set()
         self._no_temperature = False
@@ -317,11 +326,21 @@ class Guiding:
         if Part.ECHO_CHECK in self._parts and answers.echoes(reply.text, self._done):
             gist = answers.gist(self._done)
             return Go(replace(reply, text=gist, held=gist))
+        if self._sent_back is not None and answers.repeats(reply.text, self._sent_back.correction):
+            return self._instead_of(reply, self._sent_back)
         for name, said in self._objections(reply.text):
             if said is not None and name not in self._bounced:
                 self._bounced.add(name)
+                self._sent_back = _SentBack(reply.text, said)
                 return self._send_back(said)
         return Go(reply)
+
+    def _instead_of(self, reply: Reply, sent_back: _SentBack) -> Go:
+        """What stands where a model only repeats its correction: what it had said, or what its last call brought if
+        that failed, since what it had said may pass over it."""
+        failed = bool(self._done) and self._done[-1].failed
+        text = answers.gist(self._done) if failed else sent_back.text
+        return Go(replace(reply, text=text, held=text))
 
     def _objections(self, text: str) -> Sequence[tuple[str, str | None]]:
         called = {done.name for done in self._done}
