@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
@@ -127,6 +127,8 @@ class _Run:
 
     def __init__(self, providers: Sequence[Completed], request: RunRequest, options: Options) -> None:
         agent = request.agent
+        if agent.max_steps is not None:
+            options = replace(options, max_steps=agent.max_steps)
         self._request = request
         self._line = Line(providers)
         self._renderer = Renderer(RESULT_CHARACTERS)
@@ -138,7 +140,7 @@ class _Run:
             profile=ModelProfile.SMALL,
             call_format=CallFormat.NATIVE,
             max_tools_shown=options.max_tools,
-            max_steps=agent.max_steps or options.max_steps,
+            max_steps=options.max_steps,
             step_timeout=options.step_timeout,
             site_instructions=agent.instructions or options.instructions or "",
         )

@@ -514,6 +514,7 @@ async def test_Q4_a_run_that_dies_inside_still_ends_with_words() -> None:
         (asking, {"max_tools": 0}, "max_tools must be at least 1"),
         (asking, {"step_timeout": 0}, "step_timeout must be more than 0"),
         (asking, {"step_timeout": float("nan")}, "step_timeout must be more than 0"),
+        (lambda: asking(agent=Agent(max_steps=0)), {}, "max_steps must be at least 1"),
         (lambda: Request([]), {}, "no message of a user"),
         (lambda: Request([Message("assistant", "Hello.")]), {}, "no message of a user"),
     ],
