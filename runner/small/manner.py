@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runner.conversation.request import Request
+from runner.conversation.units import AssistantTurn
 from runner.errors import ModelFailed
 from runner.models.reply import Reply
 from runner.small.reading import AsItIs, Reading
@@ -72,6 +73,9 @@ class Manner(Protocol):
     def asked(self, text: str) -> None:
         """Somebody said something new: the request to work on."""
 
+    def recall(self, turns: Sequence[AssistantTurn]) -> None:
+        """Calls that an earlier run finished and gave no answer to: they count as this run's own (S3)."""
+
 
 class Standard:
     """A model that needs no help: everything as it comes (S6)."""
@@ -104,4 +108,7 @@ class Standard:
         return None
 
     def asked(self, text: str) -> None:
+        return None
+
+    def recall(self, turns: Sequence[AssistantTurn]) -> None:
         return None
