@@ -114,7 +114,7 @@ class Replay:
         if not unit.calls:
             return (AssistantTurn(self._answer(unit.text), author=unit.author, span=unit.span),)
         calls = "\n".join(render(WrittenCall(call.name, call.arguments), self._form) for call in unit.calls)
-        told: tuple[Part, ...] = tuple(Text(told(self._short(result))) for result in unit.results)
+        told: tuple[Part, ...] = tuple(Text(_told(self._short(result))) for result in unit.results)
         return (AssistantTurn(calls, author=unit.author, span=unit.span), UserTurn(told, unit.span))
 
     def _says_again(self, before: Unit, unit: Unit) -> bool:
@@ -141,6 +141,5 @@ def _texts(arguments: Sequence[str]) -> str | None:
     return "\n\n".join(texts) if texts else None
 
 
-def told(result: ToolResult) -> str:
-    """A result as words of the user's side."""
+def _told(result: ToolResult) -> str:
     return f"Result of {result.name}:\n{result.text}"
