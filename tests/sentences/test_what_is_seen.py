@@ -89,7 +89,9 @@ async def test_S3_then_the_oldest_turns_go_and_the_newest_stays() -> None:
     async def scenario(parts: Parts) -> object:
         host = stage(parts, "", says("ok"), tools=[look()], context_window_tokens=1_500, context_reserve_tokens=256)
         host.model.say(*[says("ok")] * 3)
-        host.remember(*itertools.chain(*[(("user", f"question {n} {WORDS * 4}"), ("assistant", "yes")) for n in range(5)]))
+        host.remember(
+            *itertools.chain(*[(("user", f"question {n} {WORDS * 4}"), ("assistant", "yes")) for n in range(5)])
+        )
         run = await host.say("And the newest question?")
         asked = [each for each in run.requests if "get_weather" in each.system]
         return bool(asked) and ("question 0 w" in asked[-1].text, "newest question" in asked[-1].last_user)
