@@ -9,6 +9,7 @@ import pytest
 from runner.small import guiding, reading
 from runner.small.forms import Replay
 from runner.small.part import Part, Parts
+from runner.small.reply_tool import ReplyDecoder
 from tests.host import Reply, Tool
 
 from .stage import LOOK, SAVE, Change, act, call, fails, look, play, says, shows, stage
@@ -23,7 +24,7 @@ def todo() -> Tool:
 
 
 def slowly(text: str) -> Reply:
-    return Reply(text, chunks=12, chunk_delay=0.05)
+    return Reply(text, chunks=9, chunk_delay=0.05)
 
 
 async def test_S3_prose_is_held_to_the_end_of_its_turn() -> None:
@@ -56,7 +57,7 @@ async def test_S3_the_text_of_the_reply_tool_streams_when_no_check_can_send_it_b
         run = await play(parts, slowly(says("It is sunny. " * 9)))
         return any(shown != run.final_text for shown in run.deltas)
 
-    class Silent(reading.ReplyDecoder):
+    class Silent(ReplyDecoder):
         def feed(self, chunk: str) -> str:
             return ""
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from runner.callformats import render
 from runner.conversation import knowledge, record
+from runner.guards import defang
 from runner.small import forms, guiding
 from runner.small.part import Parts
 from runner.tools import arguments, results
@@ -164,6 +166,5 @@ async def test_S7_what_the_loop_itself_writes_is_never_made_inert() -> None:
         run = await play(parts, tagged, says("ok"), form="tags")
         return tagged.replace(" ", "") in run.requests[1].text.replace(" ", ""), "‹" in run.requests[1].text
 
-    render = forms.render
-    zealous = Change(forms, "render", lambda *given: DEFANG_MODULE.defang(render(*given)))
+    zealous = Change(forms, "render", lambda *given: defang(render(*given)))
     await shows(zealous, scenario, wanted=(True, False), without=(False, True))

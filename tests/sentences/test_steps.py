@@ -12,6 +12,7 @@ import pytest
 from runner import run as runs
 from runner.models.reply import ReplyReader
 from runner.small import guiding, ladder
+from runner.small.circles import Seen
 from runner.small.guiding import Guiding
 from runner.small.ladder import Ladder
 from runner.small.part import Part, Parts
@@ -214,10 +215,10 @@ async def test_S3_an_action_may_repeat_while_its_result_changes() -> None:
         run = await play(parts, *[SAVE] * 5, says("ok"), tools=[act(result=lambda _: f"page {next(pages)}")])
         return run.calls.count("call_tool"), run.final_text
 
-    await shows(Change(guiding, "Seen", _blind(guiding.Seen)), scenario, wanted=(5, "ok"), without=(3, STOPPED))
+    await shows(Change(guiding, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, STOPPED))
 
 
-def _blind(seen: Any) -> Any:
+def _blind(seen: type[Seen]) -> Any:
     """Judges calls by what was asked alone."""
 
     class Blind:
@@ -287,8 +288,8 @@ async def test_S3_the_runners_sentences_have_their_shapes_in_the_language_of_the
     """Too long and took too long have scenarios of their own; a failure names its reason."""
 
     async def scenario(parts: Parts) -> object:
-        given = {"host": {"mode": "agent"}, "notice_language": "en_US"}
-        host = stage(parts, Reply(error="rate limit or insufficient balance"), tools=[look()], **given)
+        lost = Reply(error="rate limit or insufficient balance")
+        host = stage(parts, lost, tools=[look()], host={"mode": "agent"}, notice_language="en_US")
         await host.say("Hello?")
         return [text.split(".")[0] for text in host.world.platform.replies]
 
