@@ -16,6 +16,7 @@ from runner.small.guided import response_format
 from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.shown import LOAD_SPEC, choose
+from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.results import ErrorCode
 
 HISTORY_TURNS: Final = 12
@@ -122,10 +123,10 @@ class Dresser:
             return ((REPLY_SPEC,) if mode.replies else ()), None
         if not mode.small or Part.RANKING not in self.parts:
             return (*offered, *((REPLY_SPEC,) if mode.replies else ())), None
-        own = tuple(tool for tool in offered if tool.name == mode.answers_by)
+        own = tuple(tool for tool in offered if tool.name in (JOB_OUTPUT, mode.answers_by))
         others = tuple(tool for tool in offered if tool not in own)
         shown = choose(others, wants.query, most=wants.most, loaded=wants.loaded, recent=wants.recent)
-        pseudo = (*((LOAD_SPEC,) if shown.index else ()), *own, *((REPLY_SPEC,) if mode.replies else ()))
+        pseudo = (*own, *((LOAD_SPEC,) if shown.index else ()), *((REPLY_SPEC,) if mode.replies else ()))
         return (*shown.tools, *pseudo), shown.index
 
     def _lines(self, tools: Sequence[ToolSpec], mode: Mode, own: str | None, wants: Wants) -> tuple[str, ...]:

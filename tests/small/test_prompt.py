@@ -17,13 +17,13 @@ from runner.answering import MODEL_ANSWERS_LINE
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import ToolResult
-from runner.small import answers, forms, guided, hints, prompt, shown
+from runner.small import answers, evidence, forms, guided, hints, prompt, shown
 from runner.small.answers import Done
 from runner.small.forms import family_of, tools_in_words
 from runner.small.guiding import CHANTED, FAULTY_TEXT, FLAGGED, LOADED, NOT_LOADED, SWITCHED_OFF, UNSENT
 from runner.small.ladder import Ladder
 from runner.small.reply_tool import REPLY, REPLY_SPEC
-from runner.tools import validate_args
+from runner.tools import jobs, validate_args
 from runner.tools.results import ErrorCode
 
 FOLDER = Path(prompt.__file__).parent
@@ -79,6 +79,19 @@ COUNTED = {
     "slip 2, nothing else": (ALONE[1], 19),
     "slip 3, nothing else": (ALONE[2], 20),
     "the same again": (REPEATED, 16),
+    "job": (jobs.STARTED, 88),
+    "job still runs": (jobs.RUNNING, 39),
+    "job unknown": (jobs.UNKNOWN, 15),
+    "job broken off": (jobs.BROKEN, 15),
+    "behind a job": (jobs.IN_ORDER, 32),
+    "job tool": (jobs.JOB_SPEC.description, 23),
+    "ports": (jobs.LISTENING, 13),
+    "no port": (jobs.SILENT, 10),
+    "sandbox busy": (jobs.BUSY, 18),
+    "job awaited": (answers.AWAITED, 55),
+    "evidence": (evidence.INTRO, 13),
+    "first evidence": (evidence.FIRST_INTRO, 20),
+    "more evidence": (evidence.MORE, 5),
 }
 NO_PROMPT = (
     ": the schema for guided calls was ",

@@ -76,7 +76,12 @@ def test_S1_twice_the_reply_takes_twice_the_work(unit: str) -> None:
 
 def test_S3_looking_for_chants_costs_a_bounded_piece_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
-    monkeypatch.setattr(reading, "chants", lambda text: bool(looked_at.append(len(text))))
+
+    def look(text: str) -> bool:
+        looked_at.append(len(text))
+        return False
+
+    monkeypatch.setattr(reading, "chants", look)
     reader = Lenient(TOOLS, (), LIVE)
     for n in range(6_000):
         reader.feed(f"{n} ")
