@@ -22,10 +22,11 @@ def after(hints: Hints, *step: Done, can_read: bool = True) -> str | None:
 def test_S6_a_hint_stays_due_until_a_model_has_replied_and_is_then_noted() -> None:
     noted: list[Json] = []
     hints = Hints(None, noted.append)
-    assert after(hints, WROTE) == hints.due == LOOK_AFTER
+    assert after(hints, WROTE) == LOOK_AFTER
+    assert [hints.due] == [LOOK_AFTER]
     assert noted == []
     hints.given()
-    assert hints.due is None
+    assert [hints.due] == [None]
     assert noted == [["look-after"]]
     assert after(hints, WROTE) is None
     assert after(hints, WROTE, LONG) == CUT_SHORT
