@@ -154,6 +154,7 @@ async def test_S4_the_output_may_be_asked_for_again() -> None:
 async def test_S4_a_failure_of_the_job_is_told_as_one() -> None:
     slow = Slow(RuntimeError("the disk is full"), most=0.15, type="mcp")
     run = await weak_host(BUILD, *[ASK] * 4, says("That failed."), tools=[slow.tool], max_steps=9).say("build")
+    assert "goes on as job_1" in told(run, 1)
     assert "Error [failed]: " in told(run, -1)
     assert "the disk is full" in told(run, -1)
 
@@ -378,7 +379,8 @@ async def test_D5_a_job_whose_output_asks_to_end_the_run_ends_it() -> None:
 async def test_B6_the_record_keeps_the_result_of_a_job_and_nothing_of_its_id() -> None:
     slow = Slow(most=0.15)
     host = weak_host(BUILD, *[ASK] * 4, says("Built."), tools=[slow.tool], max_steps=9)
-    await host.say("build")
+    first = await host.say("build")
+    assert "goes on as job_1" in told(first, 1)
     host.model.say(says("Yes."))
     again = await host.say("is it built?")
     history = again.requests[0].text
