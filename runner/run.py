@@ -21,7 +21,7 @@ from runner.delivery import Delivery
 from runner.dump import Dump, Recorder
 from runner.ending import answered, hint, stopped
 from runner.errors import RunCancelled, TimeIsUp
-from runner.events import Completed, Event, Failed, Json, Log, Usage
+from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
@@ -208,7 +208,11 @@ class _Run:
             await self._closing.name_what_stays_open(look=not isinstance(outcome, RunCancelled))
         files = tuple(around.sandbox.collected.file_ids)
         notes = tuple(self._notes_on_jobs())
-        return stopped(outcome, around.visible, self._say, self._usage(), self._record(), files, notes)
+        last = stopped(outcome, around.visible, self._say, self._usage(), self._record(), files, notes)
+        has_answer = any(isinstance(event, Answer) for event in last)
+        if self._closing is not None and not has_answer and not isinstance(outcome, RunCancelled):
+            await self._closing.keep_what_was_done()
+        return last
 
     def _say(self, notice: Notice, **values: object) -> str:
         """A sentence of the runner in the language of the newest thing said."""

@@ -104,12 +104,17 @@ def leaves_open(done: Sequence[Done], *, can_read: bool) -> str | None:
             f"Your reply was not sent yet: the todo list still has open items ({', '.join(items[:3])}). "
             "Do them now, or say why they stay open."
         )
-    written = [place for place, each in enumerate(done) if _WRITES.search(each.name) and not each.failed]
+    written = [place for place, each in enumerate(done) if writes(each)]
     if can_read and written and not any(each.reads for each in done[written[-1] + 1 :]):
         return (
             "Your reply was not sent yet: nothing has looked at what you wrote. Read it once and check it, then answer."
         )
     return None
+
+
+def writes(done: Done) -> bool:
+    """Whether a call wrote or changed something that can be looked at."""
+    return not done.failed and _WRITES.search(done.name) is not None
 
 
 def leaves_jobs(awaited: Mapping[str, str]) -> str | None:
