@@ -71,7 +71,7 @@ COUNTED = {
     "not looked at": (answers.leaves_open([Done("write", "{}", "ok")], can_read=True), 25),
     "hint: look after": (hints.LOOK_AFTER, 15),
     "hint: cut short": (hints.CUT_SHORT, 26),
-    "result in words": (forms._told(ToolResult("1", "look", "x")), 5),
+    "result in words": (forms._told(ToolResult("1", "look", "x")).text, 5),
     "slip 1": (RUNGS[0], 21),
     "slip 2": (RUNGS[1], 19),
     "slip 3": (RUNGS[2], 28),
