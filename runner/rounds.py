@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from config.notices import Notice
+from runner import clock
 from runner.conversation.units import AssistantTurn, Part, Text, UserTurn
 from runner.memory import ToolMemory
 from runner.models.reply import Reply
@@ -23,6 +25,9 @@ CUT_OFF = (
     "not run: your reply reached its length limit inside this call. Repeat the call alone, with shorter arguments."
 )
 
+UNKNOWN = "(unknown)"
+"""Stands in the counts for every tool that there is not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -35,7 +40,11 @@ class Round:
 
 
 class Rounds:
-    """The tools of one run. `count` is how many rounds ran so far."""
+    """The tools of one run.
+
+    `count` is how many rounds there were so far, `tools` how many calls by the tool's name, `failed` how many of them
+    brought an error; `seconds` is what running them took.
+    """
 
     def __init__(
         self,
@@ -53,7 +62,9 @@ class Rounds:
         self._say = say
         self._ids = ids
         self.count = 0
-        self.calls = 0
+        self.tools: Counter[str] = Counter()
+        self.failed = 0
+        self.seconds = 0.0
 
     async def run(self, reply: Reply, until: float | None, *, one_by_one: bool = False) -> Round:
         """Run the calls of a reply; what is open at `until` (the loop's clock) gets a result that says so (D9).
@@ -66,7 +77,11 @@ class Rounds:
         batch = executor.batch(wanted, self.catalogue)
         names = ", ".join(dict.fromkeys(call.name for call in wanted))
         with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=names), TOOL_PATIENCE):
-            outcomes = await batch.run(until=until)
+            began = clock.now()
+            try:
+                outcomes = await batch.run(until=until)
+            finally:
+                self.seconds += clock.now() - began
         return self._round(reply, outcomes, terminated=batch.all_terminate())
 
     async def refuse(self, reply: Reply, why: str) -> Round:
@@ -83,7 +98,6 @@ class Rounds:
         return gone
 
     def _wanted(self, reply: Reply) -> list[WantedCall]:
-        self.calls += len(reply.calls)
         return [
             WantedCall(self._ids.claim(call.id), call.name, call.arguments, call.provider_fields, call.certain)
             for call in reply.calls
@@ -98,6 +112,9 @@ class Rounds:
             provider_fields=reply.provider_fields,
         )
         self._memory.add(outcomes)
+        # What a model calls by a name of its own making may be anything.
+        self.tools.update(outcome.entry.name if outcome.entry else UNKNOWN for outcome in outcomes)
+        self.failed += sum(outcome.rendered.error is not None for outcome in outcomes)
         return Round(turn, _pictures(outcomes), outcomes, terminated)
 
 
