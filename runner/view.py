@@ -8,12 +8,15 @@ from dataclasses import replace
 from runner.context.budget import Budget
 from runner.context.compaction import Context, View
 from runner.context.overflow import Overflow, recognise
-from runner.conversation.request import Request
+from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
 from runner.errors import ModelFailed
 
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
+
+_Certain = tuple[View, bool, bool]
+"""A view before something was left out on suspicion, and whether pictures and calls were words already."""
 
 
 class RunView:
@@ -28,7 +31,7 @@ class RunView:
         self._budget_of = budget_of
         self._tightened: dict[str, Budget] = {}
         self._tokens = 0
-        self._before_doubt: View | None = None
+        self._before_doubt: _Certain | None = None
         self._without_images = False
         self._calls_in_words = False
 
@@ -78,7 +81,7 @@ class RunView:
         if not self._view.tools:
             return False
         self._doubt()
-        self._view = replace(self._view, tools=())
+        self._offer(())
         return True
 
     def keep(self) -> None:
@@ -87,15 +90,16 @@ class RunView:
 
     def give_back(self) -> None:
         """The model failed all the same: the next one gets what was left out for nothing."""
-        if self._before_doubt is not None:
-            self._view, self._before_doubt, self._without_images = self._before_doubt, None, False
+        if (before := self._before_doubt) is not None:
+            self._view, self._without_images, self._calls_in_words = before
+            self._before_doubt = None
 
     def withdraw(self, names: Collection[str]) -> None:
-        """Offer some tools no longer (a lost sandbox, H1).
+        """Offer some tools no longer (a lost sandbox, H1)."""
+        self._offer(tuple(tool for tool in self._view.tools if tool.name not in names))
 
-        Where none is left, earlier calls become words: some providers refuse a history with calls and no tools.
-        """
-        tools = tuple(tool for tool in self._view.tools if tool.name not in names)
+    def _offer(self, tools: tuple[ToolSpec, ...]) -> None:
+        """Where no tool is left, earlier calls become words: some providers refuse calls without tools (D6, H1)."""
         units, question = self._view.units, self._view.question
         self._view = replace(self._view, tools=tools)
         if tools or self._calls_in_words:
@@ -135,7 +139,7 @@ class RunView:
         return model_id in self._tightened
 
     def _doubt(self) -> None:
-        self._before_doubt = self._before_doubt or self._view
+        self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)
 
     def _budget(self, model_id: str) -> Budget:
         return self._tightened.get(model_id) or self._budget_of(model_id)
