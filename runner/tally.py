@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from runner.events import Answer, Completed, Event, Failed, Log, Usage
 
@@ -80,14 +81,15 @@ def outcome_of(last: tuple[Event, ...]) -> str:
 
 
 def accounted(last: tuple[Event, ...], logs: tuple[Log, ...]) -> tuple[Event, ...]:
-    """The last events of a run behind its lines.
+    """The last events of a run with its lines behind all others.
 
     The Host closes a stopped run at the first result it hears (G2): there the line is that harmless word, and where an
     answer has to be it, there is no line.
     """
     end = last[-1]
     if not (isinstance(end, Failed) and end.code == CANCELLED):
-        return (*logs, *last)
+        others = tuple(takewhile(lambda event: isinstance(event, Log), last))
+        return (*others, *logs, *last[len(others) :])
     return last if any(isinstance(event, Answer) for event in last) else (logs[0], end)
 
 

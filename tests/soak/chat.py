@@ -46,7 +46,7 @@ ACTIONS = (
 
 @dataclass
 class Report:
-    """What came of one chat or of many. `findings` name the seed that shows them again."""
+    """What came of one chat or of many: `faults` that struck, by kind, and `findings`, which name the seed."""
 
     chats: int = 0
     runs: int = 0
@@ -133,6 +133,7 @@ class Chat:
             self._report.findings.append(f"chat {self._seed}: a run never ended")
             return None
         self._report.runs += 1
+        self._report.faults.update(call.fault.kind for call in run.calls if call.fault)
         self._report.endings[f"{run.status} {run.finish_reason or run.code or ''}".strip()] += 1
         return run
 
@@ -157,12 +158,11 @@ class Chat:
         """Plans what goes wrong with the next message; whether the connection will be closed."""
         random = self._random
         cut_off = False
-        for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+        for _ in range(random.choice((0, 1, 2, 4, 8))):
             action, fault = random.choice(ACTIONS), self._fault()
             host.fail(action, fault, random.choice((1, 1, 1, 2, 3)), random.choice((1, 1, 2, None)))
-            self._report.faults[fault.kind] += 1
             cut_off = cut_off or fault.kind == "disconnect"
-        for _ in range(random.choice((0, 0, 0, 1, 2))):
+        for _ in range(random.choice((0, 0, 1, 2))):
             said = f"{self._plants.word('message')} too"
             action = random.choice(("call_tool", "invoke_llm_stream", "count_tokens", "steering_pull"))
             host.when(action, lambda said=said: self._steer(host, said), random.choice((1, 1, 2)))  # type: ignore[misc]

@@ -20,7 +20,9 @@ def breaches(host: TestHost, run: RunRecord, plants: Plants, *, cut_off: bool) -
     yield from _ending(run, cut_off=cut_off)
     yield from _answer(host, run)
     yield from (f"illegal request: {broken}" for broken in broken_rules(run))
-    if run.finish_reason is not None and lost_steering(run):
+    # Where the Host answers no pull at all, they are named in the log.
+    named = any("could not be asked for" in line for line in run.logs)
+    if run.finish_reason is not None and lost_steering(run) and not named:
         yield f"lost follow-ups: {lost_steering(run)}"
     but = ("answer", "thought") if run.incoming.event_type != "message.received" else ()
     yield from (f"in the log: {found}" for found in plants.found(lines_of(run), but))

@@ -57,4 +57,9 @@ def test_G2_the_line_of_a_stopped_run_is_the_harmless_word_or_nothing() -> None:
     logs = (Log("run: …"), Log("more", "debug"))
     assert accounted((Log("stopped before anything was said"), STOPPED), logs) == (logs[0], STOPPED)
     assert accounted((ANSWER, STOPPED), logs) == (ANSWER, STOPPED)
+
+
+def test_C8_the_line_is_the_last_one_of_the_log() -> None:
+    logs, why = (Log("run: …"),), Log("why", "error")
     assert accounted((ANSWER, Completed()), logs) == (*logs, ANSWER, Completed())
+    assert accounted((why, Failed("why", "runner.x")), logs) == (why, *logs, Failed("why", "runner.x"))
