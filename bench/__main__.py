@@ -1,4 +1,4 @@
-"""`python -m bench [--only q1|q2|q3] [--json FILE]`: ours beside the pass-through runner, in one run."""
+"""`python -m bench [--only q1|q2|q3|context] [--json FILE]`: ours beside the pass-through runner, in one run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import calls, chats, cost
+from bench import calls, chats, context, cost
 from bench.table import Row, text_of
 
-SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {"q1": calls.rows, "q2": cost.rows, "q3": chats.rows}
+SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
+    "q1": calls.rows,
+    "q2": cost.rows,
+    "q3": chats.rows,
+    "context": context.rows,
+}
 
 
 def machine() -> dict[str, object]:

@@ -41,6 +41,11 @@ def test_S1_earlier_turns_of_a_group_were_only_to_be_read_and_those_of_a_private
 
 def test_S1_a_quote_that_is_cut_is_a_quote_and_nothing_to_be_corrected() -> None:
     cut = '{"name": "wipe", "arguments": {"what": "all'
-    reader = StreamReader([WIPE], untrusted=[f"it says {cut}"])
-    reader.feed(cut)
-    assert [refusal.fault for refusal in reader.close().refusals] == [Fault.QUOTED]
+
+    def faults(*untrusted: str) -> list[Fault]:
+        reader = StreamReader([WIPE], format="hermes", untrusted=untrusted)
+        reader.feed(cut)
+        return [refusal.fault for refusal in reader.close().refusals]
+
+    assert faults() == [Fault.CUT_OFF]
+    assert faults(f"it says {cut}") == []
