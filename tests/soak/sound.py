@@ -22,6 +22,8 @@ def breaches(host: TestHost, run: RunRecord, plants: Plants, *, cut_off: bool) -
     yield from (f"illegal request: {broken}" for broken in broken_rules(run))
     # Where the Host answers no pull at all, they are named in the log.
     named = any("could not be asked for" in line for line in run.logs)
+    # Nor can anybody know of a message where the Host's reply reads as an empty queue.
+    named = named or any(call.fault and call.fault.kind == "malformed" for call in run.calls.of("steering_pull"))
     if run.finish_reason is not None and lost_steering(run) and not named:
         yield f"lost follow-ups: {lost_steering(run)}"
     but = ("answer", "thought") if run.incoming.event_type != "message.received" else ()
