@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Protocol
 
 from runner.context.budget import Budget
-from runner.context.compaction import Context, View
+from runner.context.compaction import Fitted, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
-from runner.errors import ModelFailed
+from runner.errors import RETRYABLE_TROUBLES, ModelFailed
 
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
@@ -19,21 +20,33 @@ _Certain = tuple[View, bool, bool]
 """A view before something was left out on suspicion, and whether pictures and calls were words already."""
 
 
+class Fitting(Protocol):
+    """Makes requests that fit a model: `Context` by the Host's count, or another door's own way."""
+
+    async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
+        """See `Context.fit`."""
+
+    def learn(self, model: str, refused: int) -> None:
+        """See `Context.learn`."""
+
+
 class RunView:
     """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal.
 
     Pictures and tools can be left out on suspicion: `keep` says the suspicion was right, `give_back` that it was not.
     """
 
-    def __init__(self, view: View, context: Context, budget_of: Callable[[str], Budget]) -> None:
+    def __init__(self, view: View, context: Fitting, budget_of: Callable[[str], Budget]) -> None:
         self._view = view
         self._context = context
         self._budget_of = budget_of
         self._tightened: dict[str, Budget] = {}
         self._tokens = 0
         self._before_doubt: _Certain | None = None
+        self._suspected: tuple[str, int] | None = None
         self._without_images = False
         self._calls_in_words = False
+        self._gone: set[str] = set()
 
     @property
     def images_left_out(self) -> bool:
@@ -81,25 +94,39 @@ class RunView:
         if not self._view.tools:
             return False
         self._doubt()
-        self._offer(())
+        self._take_out({tool.name for tool in self._view.tools})
         return True
 
     def keep(self) -> None:
-        """A model took the request without what was left out: it stays out for the rest of the run."""
+        """A model took the request without what was left out: it stays out for the rest of the run.
+
+        One that took half of what it had refused without a word about its size has shown what its window is (C7).
+        """
         self._before_doubt = None
+        if self._suspected is not None:
+            self._context.learn(*self._suspected)
+            self._suspected = None
 
     def give_back(self) -> None:
         """The model failed all the same: the next one gets what was left out for nothing."""
+        self._suspected = None
         if (before := self._before_doubt) is not None:
             self._view, self._without_images, self._calls_in_words = before
             self._before_doubt = None
 
-    def withdraw(self, names: Collection[str]) -> None:
-        """Offer some tools no longer (a lost sandbox, H1)."""
-        self._offer(tuple(tool for tool in self._view.tools if tool.name not in names))
+    def offer(self, tool: ToolSpec) -> None:
+        """Offer one tool more, from the next request on (S4)."""
+        self._view = replace(self._view, tools=(*self._view.tools, tool))
 
-    def _offer(self, tools: tuple[ToolSpec, ...]) -> None:
-        """Where no tool is left, earlier calls become words: some providers refuse calls without tools (D6, H1)."""
+    def withdraw(self, names: Collection[str]) -> None:
+        """Offer some tools no longer (a lost sandbox, H1), from the next request on: a job may lose it at any time.
+
+        Where none is left, earlier calls become words: some providers refuse a history with calls and no tools.
+        """
+        self._gone |= set(names)
+
+    def _take_out(self, names: Collection[str]) -> None:
+        tools = tuple(tool for tool in self._view.tools if tool.name not in names)
         units, question = self._view.units, self._view.question
         self._view = replace(self._view, tools=tools)
         if tools or self._calls_in_words:
@@ -117,6 +144,9 @@ class RunView:
         `visible`: the person has seen text of this run. `conclude`: tools stay listed, but none may be called (D6).
         Raises InputTooLarge, CountFailed (for this model), CountingUnavailable (for any).
         """
+        if self._gone:
+            self._take_out(self._gone)
+            self._gone = set()
         fitted = await self._context.fit(self._view, model=model_id, budget=self._budget(model_id), visible=visible)
         self._view, self._tokens = fitted.view, fitted.tokens
         if conclude and fitted.request.tools:
@@ -131,6 +161,8 @@ class RunView:
             return False
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
+        elif failure.cause not in RETRYABLE_TROUBLES:
+            self._suspected = failure.model_id, self._tokens
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
         return True
 

@@ -11,7 +11,7 @@ from config.choices import CallFormat
 from runner.callformats import format_named, render
 from runner.conversation.cut import clip
 from runner.conversation.request import ToolSpec
-from runner.conversation.units import AssistantTurn, Part, Text, ToolResult, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Part, Told, ToolResult, Unit, UserTurn
 from runner.events import Json
 from runner.small.reply_tool import REPLY
 
@@ -110,7 +110,7 @@ class Replay:
         if not unit.calls:
             return (AssistantTurn(self._answer(unit.text), author=unit.author, span=unit.span),)
         calls = "\n".join(render(WrittenCall(call.name, call.arguments), self._form) for call in unit.calls)
-        told: tuple[Part, ...] = tuple(Text(_told(self._short(result))) for result in unit.results)
+        told: tuple[Part, ...] = tuple(_told(self._short(result)) for result in unit.results)
         return (AssistantTurn(calls, author=unit.author, span=unit.span), UserTurn(told, unit.span))
 
     def _answer(self, text: str) -> str:
@@ -124,5 +124,5 @@ class Replay:
         return ToolResult(result.call_id, result.name, clip(result.text, self._result_chars).text)
 
 
-def _told(result: ToolResult) -> str:
-    return f"Result of {result.name}:\n{result.text}"
+def _told(result: ToolResult) -> Told:
+    return Told(f"Result of {result.name}:\n{result.text}", result.name, result.text)

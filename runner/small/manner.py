@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from runner.conversation.request import Request
@@ -16,10 +17,14 @@ from runner.tools.execute import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The reply stands: show what it holds and run its calls; `one_by_one` whatever the binding says."""
+    """The reply stands: show what it holds and run its calls; `one_by_one` whatever the binding says.
+
+    `small`: slow calls become jobs sooner (S4), and actions bring new errors along (S5).
+    """
 
     reply: Reply
     one_by_one: bool = False
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +34,19 @@ class Again:
     note: str | None = None
 
 
+class Stop(StrEnum):
+    """Why a manner ends a run."""
+
+    CIRCLES = "circles"
+    STEPS = "steps"
+
+
 @dataclass(frozen=True, slots=True)
 class Halt:
     """The run ends here; `notes` say why to the person in the chat."""
 
     notes: tuple[str, ...]
+    why: Stop = Stop.CIRCLES
 
 
 Next = Go | Again | Halt

@@ -1,23 +1,22 @@
 """A chat platform of the tests: an OneBot v11 endpoint that LangBot's own adapter connects to.
 
-It says what happens on the platform, and keeps what the bot does there. It runs in a thread with its own event loop.
+It says what happens on the platform, and keeps what the bot does there.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 import time
-from collections.abc import Callable, Coroutine
+from base64 import b64decode
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import WSMsgType, web
 
-T = TypeVar("T")
+from tests.e2e.served import Served
+
 # A JSON value on the wire.
 Json = dict[str, Any]
 
@@ -40,6 +39,18 @@ class Action:
             return message
         return "".join(str(part["data"].get("text", "")) for part in message if part["type"] == "text")
 
+    @property
+    def files(self) -> list[tuple[str, bytes]]:
+        """Name and content of the files of a message it sends."""
+        message = self.params.get("message", "")
+        parts = [part["data"] for part in message if part["type"] == "file"] if isinstance(message, list) else []
+        return [(str(part["name"]), b64decode(str(part["file"]).removeprefix("base64://"))) for part in parts]
+
+
+def segment(kind: str, **data: object) -> Json:
+    """A part of a message as OneBot writes it."""
+    return {"type": kind, "data": data}
+
 
 _ANSWERS: dict[str, Any] = {
     "get_group_info": {"group_id": 900, "group_name": "Chess club", "member_count": 3},
@@ -52,35 +63,21 @@ _ANSWERS: dict[str, Any] = {
 _LOOKING = ("get_",)
 
 
-class OneBot:
+class OneBot(Served):
     """`with OneBot() as platform: …`; LangBot connects to `platform.url` with `TOKEN`."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="onebot", daemon=True)
-        self._runner: web.AppRunner | None = None
+        super().__init__()
         self._socket: web.WebSocketResponse | None = None
         self._numbers = count(1)
-        self.port = 0
         self.asked: list[Action] = []
         self.refusing: set[str] = set()
+        self.earlier: dict[int, Json] = {}
+        """What `get_msg` answers for the number of a message: those that can be quoted."""
 
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/onebot"
-
-    def __enter__(self) -> OneBot:
-        self._thread.start()
-        self._do(self._listen())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._runner is not None:
-            self._do(self._runner.cleanup())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
 
     # -- for the test -----------------------------------------------------------
     @property
@@ -101,8 +98,15 @@ class OneBot:
         self.asked.clear()
         self.refusing.clear()
 
-    def private(self, text: str, user: int = 501, nickname: str = "Ann") -> None:
-        """Somebody writes to the bot."""
+    def quotable(self, *parts: Json, user: int = 599, nickname: str = "Eve") -> Json:
+        """The segment that quotes a message of these parts, which somebody wrote before."""
+        number = next(self._numbers)
+        said = {"message_id": number, "time": int(time.time()), "sender": {"user_id": user, "nickname": nickname}}
+        self.earlier[number] = {**said, "message": list(parts)}
+        return segment("reply", id=str(number))
+
+    def private(self, text: str, user: int = 501, nickname: str = "Ann", parts: Sequence[Json] = ()) -> None:
+        """Somebody writes to the bot. `parts` stand before the text; without a text alone."""
         self._say(
             {
                 "post_type": "message",
@@ -110,7 +114,7 @@ class OneBot:
                 "sub_type": "friend",
                 "message_id": next(self._numbers),
                 "user_id": user,
-                "message": [{"type": "text", "data": {"text": text}}],
+                "message": [*parts, *([segment("text", text=text)] if text else [])],
                 "raw_message": text,
                 "font": 0,
                 "sender": {"user_id": user, "nickname": nickname},
@@ -143,23 +147,15 @@ class OneBot:
             time.sleep(0.05)
 
     # -- the server -------------------------------------------------------------
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
-
     def _say(self, event: Json) -> None:
-        self._do(self._send({"time": int(time.time()), "self_id": BOT_ACCOUNT, **event}))
+        self.do(self._send({"time": int(time.time()), "self_id": BOT_ACCOUNT, **event}))
 
     async def _send(self, frame: Json) -> None:
         assert self._socket is not None, "LangBot is not connected"
         await self._socket.send_str(json.dumps(frame))
 
-    async def _listen(self) -> None:
-        app = web.Application()
-        app.router.add_get("/onebot", self._serve)
-        self._runner = web.AppRunner(app, shutdown_timeout=1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.port = self._runner.addresses[0][1]
+    def routes(self) -> list[web.AbstractRouteDef]:
+        return [web.get("/onebot", self._serve)]
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -175,7 +171,10 @@ class OneBot:
     async def _answer(self, socket: web.WebSocketResponse, call: Json) -> None:
         action = Action(str(call["action"]), dict(call.get("params") or {}))
         self.asked.append(action)
-        answer: Json = {"status": "ok", "retcode": 0, "data": _ANSWERS.get(action.name, {})}
+        data = _ANSWERS.get(action.name, {})
+        if action.name == "get_msg":
+            data = self.earlier[int(action.params["message_id"])]
+        answer: Json = {"status": "ok", "retcode": 0, "data": data}
         if action.name in self.refusing:
             answer = {"status": "failed", "retcode": 1200, "data": None, "message": "refused by the test"}
         await socket.send_str(json.dumps({**answer, "echo": call.get("echo")}))

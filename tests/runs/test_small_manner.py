@@ -377,3 +377,21 @@ async def test_S3_a_refused_temperature_is_left_out_and_the_model_asked_again() 
     run = await host.say("hi")
     assert [request.extra_args.get("temperature") for request in run.requests] == [None, 1.0, None]
     assert run.final_text == "Hello."
+
+
+async def test_S3_a_correction_that_the_model_only_repeats_is_never_shown_to_the_user() -> None:
+    told = "The user cannot use save_note; you can. You do it: call save_note now."
+    host = weak_host("You can use save_note for it.", told, tools=[act("save_note")])
+    run = await host.say("Please save a note.")
+    assert (len(run.requests), run.final_text) == (2, "You can use save_note for it.")
+
+
+async def test_S3_where_the_last_call_failed_what_it_said_stands_instead() -> None:
+    told = "Don't say it worked. Try another way, or tell the user plainly that it failed."
+    host = weak_host(bare("save_note", city="Oslo"), "It is saved!", told, tools=[failing()])
+    run = await host.say("Please save a note.")
+    assert len(run.requests) == 3
+    assert run.final_text is not None
+    assert "saved" not in run.final_text
+    assert "Don't say" not in run.final_text
+    assert "disk is full" in run.final_text
