@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
@@ -35,6 +36,7 @@ from runner.sandbox.exports import Unsent
 from runner.small.choice import most_rounds
 from runner.small.part import EVERY_PART
 from runner.small.part import Parts as SmallParts
+from runner.tally import Tally, accounted, outcome_of
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import ToolSlots
 from runner.tools.jobs import Job
@@ -87,6 +89,7 @@ class _Run:
     """The state of one run, and nothing of any other."""
 
     def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker, outbox: Outbox) -> None:
+        self._began = clock.now()
         self._deadline = _deadline_of(ctx, settings)
         self._polls = worker.polls
         self._bench: Bench | None = None
@@ -125,7 +128,8 @@ class _Run:
             last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = await self._stopped(_root_of(outcome))
-        self._around.outbox.finish(*await self._told(last))
+        last = await self._told(last)
+        self._around.outbox.finish(*accounted(last, self._tally(outcome_of(last)).logs()))
         await _closed(work)
 
     async def give_up(self) -> None:
@@ -137,6 +141,27 @@ class _Run:
         left = None if self._deadline.end is None else self._deadline.end - clock.now()
         note = self._say(Notice.TRANSPORT_LIMIT_NOTE)
         return await self._around.delivery.tell(last, self._hint, seconds=left, cut_note=note)
+
+    def _tally(self, outcome: str) -> Tally:
+        """What the run came to, as far as it got."""
+        tally = Tally(outcome, clock.now() - self._began, usage=self._usage())
+        if self._bench is None or (parts := self._parts) is None:
+            return tally
+        turns, rounds, spent = parts.turns, parts.rounds, parts.context.spent
+        return replace(
+            tally,
+            model_seconds=turns.seconds,
+            tool_seconds=rounds.seconds,
+            turns=turns.by_model,
+            rounds=rounds.count,
+            tools=rounds.tools,
+            failed_calls=rounds.failed,
+            compactions=spent.compactions,
+            summaries=spent.summaries,
+            digests=spent.digests,
+            fallbacks=self._bench.lineup.fallbacks_used,
+            follow_ups=parts.steering.pulled,
+        )
 
     def _missed(self) -> tuple[Event, ...]:
         """A line for the owner when follow-ups could not be asked for: somebody may have got no reply (G1)."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 
 from config.notices import Notice
+from runner import clock
 from runner.context.meter import CountFailed, counting_unavailable
 from runner.conversation.request import Request
 from runner.errors import AllModelsFailed, InputTooLarge, ModelFailed, ModelTrouble
@@ -49,7 +51,7 @@ class Turns:
     """Runs the model turns of one run.
 
     `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2). `manner`: how the
-    model is spoken to and its replies are read.
+    model is spoken to and its replies are read. `by_model` counts the turns, `seconds` is what they took in all.
     """
 
     def __init__(
@@ -73,7 +75,8 @@ class Turns:
         self._may_be_silent = may_be_silent
         self._warn = warn
         self._manner: Manner = manner or Standard()
-        self.count = 0
+        self.by_model: Counter[str] = Counter()
+        self.seconds = 0.0
 
     async def take(self, *, conclude: bool = False) -> Reply:
         """One reply of the first model that gives one; with `conclude` no tool may be called in it (D6).
@@ -81,7 +84,14 @@ class Turns:
         Raises AllModelsFailed when none does, BrokenOff when one failed with its reply half shown, InputTooLarge and
         CountingUnavailable when no request can be made.
         """
-        self.count += 1
+        began = clock.now()
+        try:
+            return await self._take(conclude=conclude)
+        finally:
+            self.by_model[self._models.current.id] += 1
+            self.seconds += clock.now() - began
+
+    async def _take(self, *, conclude: bool) -> Reply:
         while True:
             try:
                 reply = await self._ask(self._models.current, conclude=conclude)

@@ -9,7 +9,6 @@ from config.choices import CallFormat, ModelProfile
 from config.notices import Notice
 from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import AssistantTurn, Reference, UserTurn
 from runner.errors import ModelFailed
 from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
@@ -17,6 +16,7 @@ from runner.small.answers import Done
 from runner.small.circles import Circle, Circles, Seen
 from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Mode, Own, Wants
 from runner.small.earlier import calls_of
+from runner.small.foreign import foreign_texts
 from runner.small.forms import FORM_IDS, family_of
 from runner.small.hints import Hints
 from runner.small.ladder import Ladder, Rung
@@ -143,7 +143,7 @@ class Guiding:
 
     def shape(self, request: Request, model_id: str) -> Request:
         self._tools = request.tools
-        self._untrusted = _untrusted(request)
+        self._untrusted = foreign_texts(request)
         mode = self.mode(model_id)
         if mode.plain and self._tail is None and not self._resamples:
             return request
@@ -486,10 +486,3 @@ def _first_problem(call: RawCall, refused: Refused) -> str | None:
 def _unseen(reply: Reply) -> bool:
     """Whether nothing of a reply was shown: after visible text nothing is corrected."""
     return len(reply.held) == len(reply.text)
-
-
-def _untrusted(request: Request) -> tuple[str, ...]:
-    """Texts of a request that were only to be read: results and knowledge (S1)."""
-    results = [result.text for unit in request.units if isinstance(unit, AssistantTurn) for result in unit.results]
-    turns = (unit for unit in request.units if isinstance(unit, UserTurn))
-    return (*results, *(part.text for turn in turns for part in turn.parts if isinstance(part, Reference)))
