@@ -15,7 +15,7 @@ from runner.conversation.file_names import one_line
 
 _HEAD = re.compile(r"type='Quote' id=[^\n]{0,1000}?origin=MessageChain\(\[")
 _LITERAL = r"'[^'\\]*(?:\\.[^'\\]*)*'" + "|" + r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TOKEN = re.compile(rf"(?P<string>{_LITERAL})|(?P<name>\w+)?(?P<open>[(\[{{])|(?P<close>[)\]}}])", re.DOTALL)
+_TOKEN = re.compile(rf"(?P<string>{_LITERAL})|(?:\b(?P<name>\w++))?(?P<open>[(\[{{])|(?P<close>[)\]}}])", re.DOTALL)
 _NAME = re.compile(rf"\bname=({_LITERAL})", re.DOTALL)
 _WORDS = {"Image": "[image]", "Voice": "[voice message]", "Forward": "[chat history]"}
 
