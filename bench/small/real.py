@@ -114,5 +114,9 @@ def chosen(ids: Sequence[str]) -> list[Task]:
 
 
 async def played(arm: Arm, served: Served, tasks: Sequence[Task]) -> list[Played]:
-    """The tasks one after the other: one slot, one model."""
-    return [await play(task, arm, served) for task in tasks]
+    """The tasks one after the other, since the server has one slot; each is told on stderr when it is over."""
+    done = []
+    for task in tasks:
+        done.append(await play(task, arm, served))
+        print(f"{arm.name}: {done[-1]}", file=sys.stderr, flush=True)
+    return done
