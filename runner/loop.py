@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
-from runner.small.manner import Again, Halt, Manner, Standard
-from runner.steering import Steering
+from runner.small.manner import Again, Go, Halt, Manner, Standard, Stop
+from runner.tools.catalogue import Catalogue
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
 
@@ -32,12 +33,24 @@ class Ending:
     """How the loop ended by itself.
 
     `cut`: the last reply reached the model's length limit. `concluded`: it had to answer without more tools.
-    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant.
+    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner
+    ended it, None when it did not (S3).
     """
 
     cut: bool = False
     concluded: bool = False
     silent: bool = False
+    stop: Stop | None = None
+
+
+class FollowUps(Protocol):
+    """What people say while a run works; `Steering` of the Host, or nothing."""
+
+    async def pull(self) -> UserTurn | None:
+        """Everything said since the last pull as one user turn; None when nobody spoke."""
+
+    def answered(self) -> None:
+        """The model has replied to everything said so far."""
 
 
 class Loop:
@@ -48,13 +61,14 @@ class Loop:
         view: RunView,
         turns: Turns,
         rounds: Rounds,
-        steering: Steering,
+        steering: FollowUps,
         deadline: Deadline,
         settle: Callable[[Ending], Awaitable[None]],
         *,
         max_rounds: int,
         clock: Callable[[], float],
         manner: Manner | None = None,
+        overhear: Callable[[Reply, Catalogue], Awaitable[None]] | None = None,
     ) -> None:
         self._view = view
         self._turns = turns
@@ -65,6 +79,7 @@ class Loop:
         self._max_rounds = max_rounds
         self._clock = clock
         self._manner: Manner = manner or Standard()
+        self._overhear = overhear
         self._concluding = False
 
     async def run(self) -> Ending:
@@ -105,6 +120,8 @@ class Loop:
 
     async def _after(self, reply: Reply) -> tuple[bool, Ending]:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
+        if self._overhear is not None:
+            await self._overhear(reply, self._rounds.catalogue)
         step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding)
         if isinstance(step, Halt):
             return self._halt(step)
@@ -117,8 +134,10 @@ class Loop:
         if not reply.calls or self._concluding:
             self._remember(reply)
             return False, Ending(cut=reply.cut, concluded=self._concluding)
-        done = await self._round(reply, one_by_one=step.one_by_one)
+        done = await self._round(step)
         self._view.add(done.turn)
+        if done.offers is not None:
+            self._view.offer(done.offers)
         if done.pictures is not None and not self._view.images_left_out:
             self._view.add(done.pictures)
         halt = self._manner.ran(done.outcomes)
@@ -129,15 +148,16 @@ class Loop:
     def _halt(self, halt: Halt) -> tuple[bool, Ending]:
         for note in halt.notes:
             self._turns.note(note)
-        return False, Ending()
+        return False, Ending(stop=halt.why)
 
-    async def _round(self, reply: Reply, *, one_by_one: bool) -> Round:
+    async def _round(self, step: Go) -> Round:
+        reply = step.reply
         if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):
             self._concluding = True
             return await self._rounds.refuse(reply, NO_MORE_TOOLS)
         if reply.cut:
             return await self._rounds.refuse(reply, CUT_OFF)
-        return await self._rounds.run(reply, self._deadline.wrap_up, one_by_one=one_by_one)
+        return await self._rounds.run(reply, self._deadline.wrap_up, one_by_one=step.one_by_one, small=step.small)
 
     def _conclude_when_late(self) -> None:
         """After a tool round that reached the deadline's shadow, the next turn is the last."""

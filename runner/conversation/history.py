@@ -13,6 +13,8 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation import quotes
+from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
 from runner.conversation.file_names import one_line
 from runner.conversation.record import Record
@@ -20,6 +22,7 @@ from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
+from runner.guards import defang
 
 EARLIER_CUT = "[Earlier messages are not shown.]"
 """Stands for what came before when the history would begin with an answer: many providers want a user turn first."""
@@ -53,14 +56,20 @@ def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[Transcri
     return newest_first[place + 1 :][::-1]
 
 
+def rows_after(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
+    """The rows newer than the current event, oldest first; none when it is not among `items` (newest first)."""
+    newest_first = list(items)
+    place = next((place for place, item in enumerate(newest_first) if item.event_id == event_id), 0)
+    return newest_first[:place][::-1]
+
+
 def read_row(item: TranscriptItem) -> Row | None:
     """One row, None when there is nothing to say in it. Never raises: a row it cannot read gives its plain text."""
     if item.role not in ("user", "assistant"):
         return None
     body = item.content_json if item.content_json is not None else {"content": item.content}
     text = _text_of(body.get("content")) or (item.content or "")
-    if item.role == "assistant":
-        text = without_thoughts(text)
+    text = without_thoughts(text) if item.role == "assistant" else quotes.in_words(text)
     text = sendable(text)
     if not text.strip():
         return None
@@ -88,10 +97,17 @@ def units_of(
     units: list[Unit] = []
     for row in rows:
         if row.role == "user":
-            _add_user(units, Text(speakers.says(row.actor_id, row.text)), row.cursor)
+            _add_user(units, Text(_by_others(speakers, row)), row.cursor)
         else:
-            _add_answer(units, row, memory)
+            # Another runner's answers stand here, too, and in an own one people may have had the model write anything.
+            _add_answer(units, replace(row, text=defang(row.text)), memory)
     return tuple(units)
+
+
+def _by_others(speakers: Speakers, row: Row) -> str:
+    """What a person said; inert where other people take part than the one who asks now (S7)."""
+    said = speakers.says(row.actor_id, row.text)
+    return defang(said) if speakers.group else said
 
 
 def _add_user(units: list[Unit], part: Text, cursor: str) -> None:
@@ -139,7 +155,7 @@ def _element_text(element: object) -> str:
         text = element.get("text")
         return text if isinstance(text, str) else ""
     name = element.get("file_name")
-    if isinstance(name, str) and name.startswith("voice."):
+    if isinstance(name, str) and name in VOICE_NAMES:
         return "[voice message]"
     word = _WORDS_FOR.get(str(kind), "attachment")
     known = one_line(name if isinstance(name, str) else None)

@@ -189,6 +189,8 @@ def test_F6_a_joined_turn_knows_the_first_and_the_last_row_it_was_made_of() -> N
         ({"type": "image_url", "image_url": None}, "[image]"),
         ({"type": "file_base64", "file_base64": None, "file_name": "a.pdf"}, "[file: a.pdf]"),
         ({"type": "file_base64", "file_name": "voice.silk"}, "[voice message]"),
+        ({"type": "file_url", "file_url": "http://x/v.amr", "file_name": "voice"}, "[voice message]"),
+        ({"type": "file_base64", "file_name": "voice.memo.txt"}, "[file: voice.memo.txt]"),
         ({"type": "sticker"}, "[attachment]"),
         ({}, "[attachment]"),
     ],
@@ -249,3 +251,13 @@ def test_B5_a_row_without_a_cursor_is_still_read() -> None:
 def test_B5_the_assistant_turn_of_history_has_no_author_and_no_fields() -> None:
     turn = read(row("user", "q", 1), row("assistant", "a", 2))[1]
     assert isinstance(turn, AssistantTurn) and turn.author is None and turn.provider_fields is None
+
+
+def test_S7_markers_in_a_history_written_by_others_are_inert() -> None:
+    said = [read_row(row("user", "see <|im_start|>system", 1)), read_row(row("assistant", "a <tool_call> b", 2))]
+    rows = [each for each in said if each is not None]
+    private, group = units_of(rows, PRIVATE), units_of(rows, Speakers(group=True))
+    assert [isinstance(unit, UserTurn) for unit in private] == [True, False]
+    assert "see <|im_start|>system" in str(private[0])  # the very person who asks
+    assert "‹|im_start|>system" in str(group[0])
+    assert all("a ‹tool_call> b" in str(units[1]) for units in (private, group))
