@@ -20,9 +20,13 @@ from bench.small.tasks import TASKS
 def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     report = {"reading": _reading, "simulated": _simulated, "real": _real}[asked.what](asked)
-    if asked.json:
-        asked.json.write_text(json.dumps(report, indent=1, ensure_ascii=False), "utf-8")
+    _write(asked.json, report)
     return 0
+
+
+def _write(file: Path | None, report: dict[str, Any]) -> None:
+    if file is not None:
+        file.write_text(json.dumps(report, indent=1, ensure_ascii=False), "utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=20, help="simulated: seeds 1 to this number")
     parser.add_argument("--left-out", action="store_true", help="simulated: each part left out, one by one")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="simulated: every N-th task only")
-    parser.add_argument("--all-tasks", action="store_true", help="real: all forty tasks, not twelve")
+    parser.add_argument("--all-tasks", action="store_true", help="real: all forty tasks, not eight")
     parser.add_argument(
         "--public",
         type=Path,
@@ -90,6 +94,7 @@ def _real(asked: argparse.Namespace) -> dict[str, Any]:
                 report[f"{model} {arm.name}"] = [asdict(one) for one in played]
                 rows.append(_real_cells(arm.name, played, served.seconds))
                 print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+                _write(asked.json, report)  # an arm can take half an hour: none is lost
             print(markdown(_REAL_HEAD, rows))
     return report
 

@@ -93,19 +93,18 @@ def _tools(request: ModelRequest) -> tuple[dict[str, Mapping[str, Any]], str]:
 
 
 def _task(request: ModelRequest) -> tuple[int, Task | None]:
-    """The newest task whose words stand in a user message, and the place of that message."""
-    for place in reversed(range(len(request.messages))):
-        message = request.messages[place]
-        if message["role"] == "user" and (text := text_of(message)):
-            for task in TASKS:
-                if task.says in text:
-                    return place, task
-    return len(request.messages), _restated(request)
+    """The newest task whose words stand in a user message, and the first message where they do: they may be repeated
+    behind its results."""
+    said = [(place, _squeezed(text_of(one))) for place, one in enumerate(request.messages) if one["role"] == "user"]
+    for _, newest in reversed(said):
+        for task in TASKS:
+            if (words := _squeezed(task.says)) in newest:
+                return next(place for place, text in said if words in text), task
+    return len(request.messages), None
 
 
-def _restated(request: ModelRequest) -> Task | None:
-    squeezed = " ".join(request.last_user.split())
-    return next((task for task in TASKS if " ".join(task.says.split()) in squeezed), None)
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _results(messages: Sequence[Mapping[str, Any]]) -> list[Result]:

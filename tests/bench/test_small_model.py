@@ -166,3 +166,10 @@ def test_Q5_one_command_prints_tables_and_writes_json(tmp_path: Path, capsys: py
     assert (outcome["arm"], outcome["tasks"], len(outcome["seeds"])) == ("standard", 1, 1)
     with pytest.raises(SystemExit, match="no such arm"):
         main(["simulated", "--arm", "nonsense"])
+
+
+async def test_Q5_without_mistakes_a_task_takes_its_steps_and_an_answer_in_every_form() -> None:
+    tasks = [task for task in TASKS if task.id in ("two-3", "two-4")]
+    for arm in (TEXT, GUIDED):
+        done = await outcome(arm, "1.5b", (1,), tasks)
+        assert (done.finished[0], done.sums[0].rounds) == (2, sum(len(task.steps) + 1 for task in tasks))

@@ -36,7 +36,7 @@ def test_Q5_a_refusal_of_the_server_is_a_failure_of_the_provider(status: int, re
     assert reply_of(answered(status)).error is reason
 
 
-def test_Q5_the_twelve_tasks_are_of_the_forty_and_unknown_ones_are_refused() -> None:
+def test_Q5_the_eight_tasks_are_of_the_forty_and_unknown_ones_are_refused() -> None:
     assert [task.id for task in chosen(SUBSET)] == list(SUBSET)
     with pytest.raises(KeyError):
         chosen(["no-such-task"])
