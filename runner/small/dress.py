@@ -109,6 +109,7 @@ class Dresser:
     parts: Parts = EVERY_PART
     _replays: dict[tuple[str | None, str | None, bool], Replay] = field(default_factory=dict)
     _tails: dict[str, UserTurn] = field(default_factory=dict)
+    _shown: list[str] = field(default_factory=list)
 
     def dress(self, request: Request, mode: Mode, wants: Wants) -> Request:
         """The request in this mode."""
@@ -139,7 +140,14 @@ class Dresser:
         others = tuple(tool for tool in offered if tool not in own)
         shown = choose(others, wants.query, most=wants.most, loaded=wants.loaded, recent=wants.recent)
         pseudo = (*own, *((LOAD_SPEC,) if shown.index else ()), *((REPLY_SPEC,) if mode.replies else ()))
-        return (*shown.tools, *pseudo), shown.index
+        return (*self._in_their_places(shown.tools), *pseudo), shown.index
+
+    def _in_their_places(self, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
+        """Tools that the step before showed keep their order: a local engine reads anew what stands behind a change."""
+        places = {name: place for place, name in enumerate(self._shown)}
+        ordered = sorted(tools, key=lambda tool: places.get(tool.name, len(places)))
+        self._shown = [tool.name for tool in ordered]
+        return tuple(ordered)
 
     def _lines(self, tools: Sequence[ToolSpec], mode: Mode, own: str | None, wants: Wants) -> tuple[str, ...]:
         if not mode.small:

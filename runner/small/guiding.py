@@ -415,7 +415,7 @@ class Guiding:
             self._await(outcome)
             circle = self._finished(_done(outcome), reads=_reads(outcome))
             if judges and circle is Circle.STOP:
-                return Halt((self._say(Notice.IN_CIRCLES),))
+                return Halt(self._what_came((self._say(Notice.IN_CIRCLES),)))
             if judges and circle is Circle.FLAG:
                 self._tail = self._ladder.unlike_before(FLAGGED)
         if mode.small and Part.HINTS in self._parts:
@@ -458,9 +458,12 @@ class Guiding:
         self._circles.renew()
 
     def _out_of_steps(self) -> Halt:
-        stopped = self._say(Notice.OUT_OF_STEPS, steps=self._steps)
+        return Halt(self._what_came((self._say(Notice.OUT_OF_STEPS, steps=self._steps),)), Stop.STEPS)
+
+    def _what_came(self, notes: tuple[str, ...]) -> tuple[str, ...]:
+        """The gist of the last result before the sentences on why the run stops: often it is what was asked for."""
         gist = answers.gist(self._done)
-        return Halt((gist, stopped) if gist else (stopped,), Stop.STEPS)
+        return (gist, *notes) if gist else notes
 
 
 def _reads(outcome: Outcome) -> bool:

@@ -40,7 +40,11 @@ SENTENCES: dict[str, Sentence] = {
             f"{RANKING}::test_S2_the_first_problem_has_the_words_of_the_page",
         ),
     ),
-    "S2.2": _shown("ranking is done afresh each step", "test_S2_ranking_is_done_afresh_each_step"),
+    "S2.2": _shown(
+        "ranking is done afresh each step",
+        "test_S2_ranking_is_done_afresh_each_step",
+        "test_S2_tools_that_stay_keep_their_places_so_that_an_engine_need_not_read_the_prompt_anew",
+    ),
     "S2.3": _shown("Chinese and Japanese requests rank", "test_S2_chinese_and_japanese_requests_rank_too"),
     "S2.4": _shown(
         "the other tools are an index behind load_tool",
@@ -130,6 +134,7 @@ SENTENCES: dict[str, Sentence] = {
         "test_S3_cycles_up_to_five_calls_are_seen",
         "test_S3_an_action_may_repeat_while_its_result_changes",
         "test_S3_a_failing_action_is_in_a_circle_whatever_its_failures_say",
+        "test_S3_who_is_stopped_in_circles_still_reads_what_the_last_call_brought",
         elsewhere=(f"{CIRCLES}::test_S3_a_cycle_of_up_to_five_is_flagged_once_and_then_stops",),
     ),
     "S3.16": _shown(

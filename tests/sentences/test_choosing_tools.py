@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from runner.small import guiding, shown
+from runner.small.dress import Dresser
 from runner.small.part import Part, Parts
 from runner.tools import ranking
 from tests.host import Tool
@@ -96,6 +98,18 @@ async def test_S2_ranking_is_done_afresh_each_step() -> None:
 
     wanted, without = [["lights_tool"], ["music_tool"]], [["lights_tool"], ["lights_tool"]]
     await shows(Change(shown, "rank_tools", frozen), scenario, wanted=wanted, without=without)
+
+
+async def test_S2_tools_that_stay_keep_their_places_so_that_an_engine_need_not_read_the_prompt_anew() -> None:
+    async def scenario(parts: Parts) -> object:
+        replies = [call("timer_tool", city="x"), says("ok")]
+        run = await play(parts, *replies, text="door and timer please", tools=tools(), max_tools_shown=2)
+        shown_first = [re.findall(r"^.*?(\w+_tool)", request.system, re.MULTILINE)[0] for request in run.requests]
+        return run.requests[1].system.startswith(run.requests[0].system), shown_first
+
+    loose = Change(Dresser, "_in_their_places", lambda _self, tools: tools)
+    first = ["door_tool", "door_tool"]
+    await shows(loose, scenario, wanted=(True, first), without=(False, ["door_tool", "timer_tool"]))
 
 
 async def test_S2_chinese_and_japanese_requests_rank_too() -> None:

@@ -200,6 +200,14 @@ async def test_S3_the_same_call_with_the_same_result_is_flagged_once_then_stops(
     await shows(Part.LOOP_BREAKER, scenario, wanted=(3, 1, True), without=(5, 0, False))
 
 
+async def test_S3_who_is_stopped_in_circles_still_reads_what_the_last_call_brought() -> None:
+    async def scenario(parts: Parts) -> object:
+        run = await play(parts, *[SAVE] * 5, says("ok"), tools=[act(result=lambda _: "note 12 is saved")], max_steps=9)
+        return run.final_text
+
+    await shows(Part.LOOP_BREAKER, scenario, wanted=f"note 12 is saved\n\n{STOPPED}", without="ok")
+
+
 async def test_S3_cycles_up_to_five_calls_are_seen() -> None:
     async def scenario(parts: Parts) -> object:
         calls = [call("save_note", city=str(n % 5)) for n in range(14)]
@@ -215,7 +223,7 @@ async def test_S3_an_action_may_repeat_while_its_result_changes() -> None:
         run = await play(parts, *[SAVE] * 5, says("ok"), tools=[act(result=lambda _: f"page {next(pages)}")])
         return run.calls.count("call_tool"), run.final_text
 
-    await shows(Change(guiding, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, STOPPED))
+    await shows(Change(guiding, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, f"page 2\n\n{STOPPED}"))
 
 
 def _blind(seen: type[Seen]) -> Any:
