@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import calls, chats, cost
+from bench.machine import machine
 from bench.table import Row, text_of
 
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {"q1": calls.rows, "q2": cost.rows, "q3": chats.rows}
-
-
-def machine() -> dict[str, object]:
-    """What the numbers depend on."""
-    return {
-        "cores": os.cpu_count(),
-        "load": [round(value, 2) for value in os.getloadavg()],
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
 
 
 def main() -> int:
