@@ -1,4 +1,4 @@
-"""`python -m bench [--only q1|q2|q3] [--json FILE]`: ours beside the pass-through runner, in one run."""
+"""`python -m bench [--only q1|q2|q3|g1] [--json FILE]`: ours beside the pass-through runner, in one run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import calls, chats, cost
+from bench import calls, chats, cost, window
 from bench.machine import machine
 from bench.table import Row, text_of
 
-SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {"q1": calls.rows, "q2": cost.rows, "q3": chats.rows}
+SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
+    "q1": calls.rows,
+    "q2": cost.rows,
+    "q3": chats.rows,
+    "g1": window.rows,
+}
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from random import Random
 
@@ -15,6 +16,8 @@ import httpx
 from demo.endpoint import Endpoint, from_environment
 from demo.errors import DemoError
 from tests.host import Model, ModelRequest, Reason, Reply, RunRecord
+from tests.host.script import Json
+from tests.host.texts import RequesterError, model_error
 from tests.runs.long_chats import chats, is_summary, prose, summaries, summary_in, window
 from tests.runs.scenes import host_with
 
@@ -53,23 +56,51 @@ class Writer:
         self.last = False
         self.waited = 0.0
 
-    async def __call__(self, request: ModelRequest) -> Reply:
-        if not is_summary(request):
-            return await self._ask(request, _ANSWER_TOKENS) if self.last else Reply(prose(self._random, self._words))
-        start = time.perf_counter()
-        reply = await self._ask(request, _SUMMARY_TOKENS)
-        self.waited += time.perf_counter() - start
-        return reply
+    def __call__(self, request: ModelRequest) -> Reply:
+        if is_summary(request):
+            return Reply(events=self._summary(request))
+        if self.last:
+            return Reply(events=self._answer(request, _ANSWER_TOKENS))
+        return Reply(prose(self._random, self._words))
 
-    async def _ask(self, request: ModelRequest, tokens: int) -> Reply:
-        body = {"model": self._endpoint.name, "messages": request.messages, "max_tokens": tokens, "temperature": 0.0}
+    async def _summary(self, request: ModelRequest) -> AsyncIterator[Json]:
+        start = time.perf_counter()
+        try:
+            async for event in self._answer(request, _SUMMARY_TOKENS):
+                yield event
+        finally:
+            self.waited += time.perf_counter() - start
+
+    async def _answer(self, request: ModelRequest, tokens: int) -> AsyncIterator[Json]:
+        """The model's words as they come, as LangBot passes them on: the SDK waits for the first one, not for all."""
+        body = {
+            "model": self._endpoint.name,
+            "messages": request.messages,
+            "max_tokens": tokens,
+            "temperature": 0.0,
+            "stream": True,
+        }
         headers = {"Authorization": f"Bearer {self._endpoint.api_key}"}
-        async with httpx.AsyncClient(timeout=_SECONDS) as client:
-            answer = await client.post(f"{self._endpoint.base_url}/chat/completions", json=body, headers=headers)
-        if answer.status_code != 200:
-            return Reply(error=Reason.CONTEXT_LENGTH if answer.status_code == 400 else Reason.API_ERROR)
-        choice = answer.json()["choices"][0]
-        return Reply(str(choice["message"].get("content") or ""), finish_reason=choice.get("finish_reason"))
+        finish = "stop"
+        async with (
+            httpx.AsyncClient(timeout=_SECONDS) as client,
+            client.stream("POST", f"{self._endpoint.base_url}/chat/completions", json=body, headers=headers) as answer,
+        ):
+            if answer.status_code != 200:
+                reason = Reason.CONTEXT_LENGTH if answer.status_code == 400 else Reason.API_ERROR
+                raise RequesterError(model_error(reason, "en_US"))
+            async for line in answer.aiter_lines():
+                if not line.startswith("data: {"):
+                    continue
+                for choice in json.loads(line.removeprefix("data: "))["choices"]:
+                    finish = choice.get("finish_reason") or finish
+                    if text := choice["delta"].get("content"):
+                        yield _chunk(text)
+        yield _chunk(None, is_final=True, provider_specific_fields={"finish_reason": finish})
+
+
+def _chunk(text: str | None, **more: object) -> Json:
+    return {"chunk": {"role": "assistant", "content": text, **more}}
 
 
 async def score(endpoint: Endpoint, seed: int, turns: int, tokens: int, words: int) -> Score:

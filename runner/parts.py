@@ -32,6 +32,8 @@ from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.small.choice import manner_of
 from runner.small.manner import Manner
+from runner.small.part import EVERY_PART
+from runner.small.part import Parts as SmallParts
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
@@ -58,6 +60,7 @@ class Surroundings:
     delivery: Delivery
     sandbox: Sandbox
     say: Callable[..., str]
+    small_parts: SmallParts = EVERY_PART
 
     def warn(self, text: str) -> None:
         """A line for the bot's owner."""
@@ -103,7 +106,16 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
 def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
     """How this run speaks with its models; what is learned of them is kept with the conversation."""
     notes = start.checkpoint.notes if start.checkpoint else {}
-    manner = manner_of(around.ctx, around.settings, start.catalogue, notes, context.note, around.say, around.warn)
+    manner = manner_of(
+        around.ctx,
+        around.settings,
+        start.catalogue,
+        notes,
+        context.note,
+        around.say,
+        around.warn,
+        around.small_parts,
+    )
     context.shape, context.smaller = manner.shape, manner.smaller
     return manner
 

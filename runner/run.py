@@ -31,6 +31,8 @@ from runner.parts import Parts, Surroundings, make_parts
 from runner.progress import Progress
 from runner.sandbox.exports import Unsent
 from runner.small.choice import most_rounds
+from runner.small.part import EVERY_PART
+from runner.small.part import Parts as SmallParts
 from runner.tools.execute import ToolSlots
 from runner.visible import Visible
 
@@ -41,7 +43,8 @@ _CLOSING_LIMIT = 0.5
 class Worker:
     """What all runs of this process share: limits, never data of a run (G4)."""
 
-    def __init__(self) -> None:
+    def __init__(self, small_parts: SmallParts = EVERY_PART) -> None:
+        self.small_parts = small_parts
         self.polls = PollBudget(clock.now)
         self.tool_slots = ToolSlots()
 
@@ -100,6 +103,7 @@ class _Run:
                 ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")), attaches=delivery.sends_files
             ),
             say=self._say,
+            small_parts=worker.small_parts,
         )
 
     async def drive(self) -> None:
@@ -229,7 +233,7 @@ class _Run:
             parts.steering,
             self._deadline,
             self._settle,
-            max_rounds=most_rounds(around.settings),
+            max_rounds=most_rounds(around.settings, around.small_parts),
             clock=clock.now,
             manner=parts.manner,
         ).run()

@@ -10,7 +10,7 @@ from runner.context.compaction import Context, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
-from runner.errors import ModelFailed
+from runner.errors import RETRYABLE_TROUBLES, ModelFailed
 
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
@@ -29,6 +29,7 @@ class RunView:
         self._tightened: dict[str, Budget] = {}
         self._tokens = 0
         self._before_doubt: View | None = None
+        self._suspected: tuple[str, int] | None = None
         self._without_images = False
         self._calls_in_words = False
 
@@ -82,11 +83,18 @@ class RunView:
         return True
 
     def keep(self) -> None:
-        """A model took the request without what was left out: it stays out for the rest of the run."""
+        """A model took the request without what was left out: it stays out for the rest of the run.
+
+        One that took half of what it had refused without a word about its size has shown what its window is (C7).
+        """
         self._before_doubt = None
+        if self._suspected is not None:
+            self._context.learn(*self._suspected)
+            self._suspected = None
 
     def give_back(self) -> None:
         """The model failed all the same: the next one gets what was left out for nothing."""
+        self._suspected = None
         if self._before_doubt is not None:
             self._view, self._before_doubt, self._without_images = self._before_doubt, None, False
 
@@ -127,6 +135,8 @@ class RunView:
             return False
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
+        elif failure.cause not in RETRYABLE_TROUBLES:
+            self._suspected = failure.model_id, self._tokens
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
         return True
 

@@ -17,17 +17,21 @@ from runner.conversation.record import KEY
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from runner.host import ProxyHost
 from runner.run import Worker, run
+from runner.small.part import EVERY_PART, Parts
 
 _LOG_LIMIT = 65_536
 """Characters the Host takes in one log line (host-contract §10.2)."""
 
 
 class DefaultRunner(Runner):
-    """Serves every concurrent run of this worker; keeps nothing of any (G4)."""
+    """Serves every concurrent run of this worker; keeps nothing of any (G4).
 
-    def __init__(self) -> None:
+    `parts`: what of the small profile is on; all of it wherever the Host makes the runner.
+    """
+
+    def __init__(self, *, parts: Parts = EVERY_PART) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the SDK leaves it without annotations
-        self._worker = Worker()
+        self._worker = Worker(parts)
 
     async def initialize(self) -> None:
         """Load the vocabulary before the first run: building it would hold up the event loop then (Q2)."""

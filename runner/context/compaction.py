@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runner.context import checkpoint as checkpoints
+from runner.context import patience
 from runner.context.budget import Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
 from runner.context.digest import condense, digest
@@ -88,6 +89,7 @@ class Spent:
     """What compaction cost in this run."""
 
     compactions: int = 0
+    asked: int = 0
     summaries: int = 0
     digests: int = 0
 
@@ -200,6 +202,7 @@ class Context:
         self._checkpoint = closed(checkpoint, empty) if checkpoint and empty else checkpoint
         self._durable, self._unread, self._empty = durable, unread, empty
         self._summary = checkpoint.summary if checkpoint else ""
+        self._patience = patience.read(checkpoint.notes.get(patience.KEY) if checkpoint else None)
         self._scale = 1.0
         self._asked_before_text = False
         self.spent = Spent()
@@ -283,12 +286,30 @@ class Context:
         return replace(view, units=made.kept, question=made.question, leaving=0, before=(), before_span=None)
 
     async def _summarise(self, material: Material, bounds: _Bounds, *, ask: bool) -> None:
-        made = await self._ask_models(material, bounds) if ask and bounds.limit >= LEAST_SUMMARY else None
+        made = await self._ask_patiently(material, bounds) if ask and bounds.limit >= LEAST_SUMMARY else None
         if made is not None:
             self._adopt(made)
         elif material.after:
             self._adopt(await asyncio.to_thread(_digested, material, bounds))
             self.spent.digests += 1
+
+    async def _ask_patiently(self, material: Material, bounds: _Bounds) -> _Made | None:
+        """Ask the models, unless they have failed so often that this compaction goes without."""
+        before, resting = self._patience, self._patience.rest > 0
+        made = None
+        if resting:
+            self._log(f"context: no model is asked for a summary after {before.failed} failures")
+            self._patience = before.rested()
+        elif self._summarisers:
+            asked = self.spent.asked
+            made = await self._ask_models(material, replace(bounds, room=before.limited(bounds.room)))
+            if made is not None:
+                self._patience = self._patience.succeeded()
+            elif self.spent.asked > asked:
+                self._patience = self._patience.disappointed()
+        if self._patience != before:
+            self.note(patience.KEY, self._patience.written())
+        return made
 
     async def _ask_models(self, material: Material, bounds: _Bounds) -> _Made | None:
         room, limit, prices = bounds.room, bounds.limit, bounds.prices
@@ -299,10 +320,14 @@ class Context:
             if not asked.after.told and not asked.before.told:
                 return None
             self._asked_before_text = True
+            self.spent.asked += 1
             try:
                 reply = await summarise(asked.request)
             except ModelFailed as failure:
                 self._log(f"context: no summary: {failure}")
+                if failure.cause is ModelTrouble.TIMEOUT:
+                    self._patience = self._patience.took_too_long(asked.replaced)
+                    room = self._patience.limited(room)
                 room = room // 2 if failure.cause is ModelTrouble.OVERFLOW else room
                 continue
             judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)

@@ -14,6 +14,7 @@ from runner.context.digest import SECTIONS, condense, digest
 from runner.context.tokens import Prices
 from runner.context.transcript import Excerpt, excerpt, harmless
 from runner.conversation.request import Request
+from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import Span, System, Text, Unit, UserTurn
 
 MARGIN: Final = 0.7
@@ -124,8 +125,7 @@ def _block(name: str, body: str) -> str:
     return f'<conversation_part name="{name}">\n{body}\n</conversation_part>'
 
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHT_END = re.compile(r"\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"<(/?)thinking>", re.IGNORECASE)
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 _TAGS = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
 _CALL = re.compile(r"\A\W*(?:tool_calls?|function_calls?|function=|invoke\b|\|tool)", re.IGNORECASE)
@@ -138,7 +138,7 @@ _ERROR = re.compile(
 
 def plain(text: str) -> str:
     """A reply's text without thoughts, without our tags, without a fence around all of it."""
-    bare = _THOUGHT_END.sub("", _THOUGHT.sub("", text))
+    bare = without_thoughts(_THINKING.sub(r"<\1think>", text))
     bare = _TAGS.sub("", bare).strip()
     fenced = _FENCE.match(bare)
     return fenced.group(1).strip() if fenced else bare

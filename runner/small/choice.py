@@ -12,6 +12,7 @@ from runner.events import Json
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
 from runner.small.manner import Manner, Standard
 from runner.small.memory import KEY, Memory
+from runner.small.part import EVERY_PART, Part, Parts
 from runner.tools.catalogue import Catalogue
 
 
@@ -25,9 +26,9 @@ def reserved_names(settings: Settings) -> tuple[str, ...]:
     return () if is_standard(settings) else PSEUDO_TOOLS
 
 
-def most_rounds(settings: Settings) -> int:
+def most_rounds(settings: Settings, parts: Parts = EVERY_PART) -> int:
     """Rounds of tools in a run: `max-steps` counts instead where the model is small for sure (S3)."""
-    if settings.small.profile is ModelProfile.SMALL:
+    if settings.small.profile is ModelProfile.SMALL and Part.MAX_STEPS in parts:
         return settings.small.max_steps
     return settings.tools.max_rounds
 
@@ -40,12 +41,13 @@ def manner_of(
     note: Callable[[str, Json], None],
     say: Callable[..., str],
     warn: Callable[[str], None],
+    parts: Parts = EVERY_PART,
 ) -> Manner:
     """The manner of a run. `notes` are those of the conversation's checkpoint, `note` adds one."""
     if is_standard(settings):
         return Standard()
     memory = Memory(notes.get(KEY), lambda value: note(KEY, value))
-    return Guiding(settings.small, memory, catalogue, say, warn, place_of(ctx))
+    return Guiding(settings.small, memory, catalogue, say, warn, place_of(ctx), parts)
 
 
 def place_of(ctx: RunnerContext) -> tuple[str, ...]:

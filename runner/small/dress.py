@@ -13,6 +13,7 @@ from runner.events import Json
 from runner.small import prompt
 from runner.small.forms import FORM_IDS, Replay, tools_in_words
 from runner.small.guided import response_format
+from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reply_tool import REPLY_SPEC
 from runner.small.shown import LOAD_SPEC, choose
 from runner.tools.results import ErrorCode
@@ -28,12 +29,16 @@ RESAMPLED: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text."""
+    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text.
+
+    `schema`: a JSON schema goes with the request; `reply_tool`: whether the loop has one at all.
+    """
 
     small: bool
     form: CallFormat
     wrote: CallFormat | None = None
     schema: bool = False
+    reply_tool: bool = True
 
     @property
     def plain(self) -> bool:
@@ -43,11 +48,11 @@ class Mode:
     @property
     def replies(self) -> bool:
         """Whether the reply tool is on offer."""
-        return self.small or self.form is CallFormat.GUIDED or self.schema
+        return self.reply_tool and (self.small or self.form is CallFormat.GUIDED or self.schema)
 
     @property
-    def replay(self) -> str | None:
-        """The call format in which earlier turns are shown; None: as the provider has them."""
+    def written(self) -> str | None:
+        """The call format in which the model writes, and is shown earlier turns; None: as the provider has them."""
         form = self.wrote if self.form is CallFormat.NATIVE else self.form
         return FORM_IDS.get(form) if form else None
 
@@ -73,6 +78,7 @@ class Dresser:
 
     site: str
     place: Sequence[str]
+    parts: Parts = EVERY_PART
     _replays: dict[tuple[str | None, bool, bool], Replay] = field(default_factory=dict)
     _tails: dict[str, UserTurn] = field(default_factory=dict)
 
@@ -99,29 +105,32 @@ class Dresser:
             return (), None
         if wants.conclude and mode.form is not CallFormat.NATIVE:
             return ((REPLY_SPEC,) if mode.replies else ()), None
-        if not mode.small:
+        if not mode.small or Part.RANKING not in self.parts:
             return (*offered, *((REPLY_SPEC,) if mode.replies else ())), None
         shown = choose(offered, wants.query, most=wants.most, loaded=wants.loaded, recent=wants.recent)
-        pseudo = (*((LOAD_SPEC,) if shown.index else ()), REPLY_SPEC)
+        pseudo = (*((LOAD_SPEC,) if shown.index else ()), *((REPLY_SPEC,) if mode.replies else ()))
         return (*shown.tools, *pseudo), shown.index
 
     def _lines(self, tools: Sequence[ToolSpec], mode: Mode, own: str | None, wants: Wants) -> tuple[str, ...]:
         if not mode.small:
             return ()
-        first = tools[0] if tools and not wants.conclude else None
-        example = prompt.worked_call(first, own or mode.replay) if first else None
-        return prompt.lines(example, first.name if first else None, wants.codes, self.site, self.place)
+        first = tools[0] if tools and not wants.conclude and Part.WORKED_CALL in self.parts else None
+        example = prompt.worked_call(first, own or mode.written) if first else None
+        codes = wants.codes if Part.ERROR_CODES in self.parts else ()
+        site, place = (self.site, self.place) if Part.PLACE in self.parts else ("", ())
+        return prompt.lines(example, first.name if first else None, codes, site, place)
 
     def _units(self, units: tuple[Unit, ...], mode: Mode, wants: Wants, *, tools: bool) -> tuple[Unit, ...]:
-        form = mode.replay if tools else None
+        form = mode.written if tools and Part.REPLAY in self.parts else None
         key = (form, mode.replies, mode.small)
         replay = self._replays.get(key)
         if replay is None:
-            chars = RESULT_CHARACTERS if mode.small else None
+            chars = RESULT_CHARACTERS if mode.small and Part.SHORT_RESULTS in self.parts else None
             replay = self._replays[key] = Replay(form, answers=mode.replies, result_chars=chars)
-        kept = replay.units(recent_turns(units) if mode.small else units)
+        kept = replay.units(recent_turns(units) if mode.small and Part.SHORT_HISTORY in self.parts else units)
         tail = wants.tail
-        if tail is None and mode.small and units and isinstance(last := units[-1], AssistantTurn) and last.calls:
+        restates = mode.small and Part.RESTATEMENT in self.parts
+        if tail is None and restates and units and isinstance(last := units[-1], AssistantTurn) and last.calls:
             tail = prompt.restated(wants.query)
         if tail is None:
             return kept

@@ -20,6 +20,7 @@ from runner.small.forms import FORM_IDS, family_of
 from runner.small.ladder import Ladder, Rung
 from runner.small.manner import Again, Go, Halt, Next
 from runner.small.memory import Known, Memory
+from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reading import AsItIs, Lenient, Reading, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.shown import LOAD, LOAD_SPEC
@@ -54,7 +55,10 @@ class _Turn:
 
 
 class Guiding:
-    """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner."""
+    """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
+
+    `parts`: what of this manner is on.
+    """
 
     def __init__(
         self,
@@ -64,13 +68,15 @@ class Guiding:
         say: Callable[..., str],
         log: Callable[[str], None],
         place: Sequence[str] = (),
+        parts: Parts = EVERY_PART,
     ) -> None:
         self._settings = settings
         self._memory = memory
         self._catalogue = catalogue
         self._say = say
         self._log = log
-        self._dresser = Dresser(settings.site_instructions, place)
+        self._parts = parts
+        self._dresser = Dresser(settings.site_instructions, place, parts)
         self._ladder = Ladder()
         self._circles = Circles()
         self._turn = _Turn()
@@ -91,14 +97,14 @@ class Guiding:
         known = self._memory.of(model_id)
         small = self._settings.profile is ModelProfile.SMALL
         small = small or (self._settings.profile is ModelProfile.AUTO and known.small)
-        form = self._settings.call_format
+        form, reply_tool = self._settings.call_format, Part.REPLY_TOOL in self._parts
         if form is CallFormat.AUTO:
             form = CallFormat.GUIDED if known.form else CallFormat.NATIVE
         if form is not CallFormat.GUIDED:
-            return Mode(small, form, known.form if small else None)
+            return Mode(small, form, known.form if small else None, reply_tool=reply_tool)
         if model_id in self._no_schema:
-            return Mode(small, known.form or CallFormat.JSON)
-        return Mode(small, form, schema=True)
+            return Mode(small, known.form or CallFormat.JSON, reply_tool=reply_tool)
+        return Mode(small, form, schema=Part.SCHEMA in self._parts, reply_tool=reply_tool)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -118,6 +124,8 @@ class Guiding:
         return shaped
 
     def smaller(self) -> bool:
+        if Part.FEWER_TOOLS not in self._parts:
+            return False
         turn = self._turn
         shown = min(self._settings.max_tools_shown, len(self._tools))
         while turn.level < len(FEWER):
@@ -152,14 +160,22 @@ class Guiding:
         if not self._tools:
             return AsItIs()
         mode = self.mode(model_id)
-        pseudo = (*((REPLY_SPEC,) if mode.replies else ()), *((LOAD_SPEC,) if mode.small else ()))
+        loads = mode.small and Part.RANKING in self._parts
+        pseudo = (*((REPLY_SPEC,) if mode.replies else ()), *((LOAD_SPEC,) if loads else ()))
         last_failed = bool(self._done) and self._done[-1].failed
-        live = not mode.small or not (last_failed or answers.leaves_open(self._done, can_read=self._can_read()))
-        ways = Ways(mode.replay, mode.small or mode.schema, mode.replies, live, mode.small)
+        ways = Ways(
+            form=mode.written,
+            hold=(mode.small and Part.HOLDING in self._parts) or mode.schema,
+            replies=mode.replies,
+            live=not mode.small or not (last_failed or self._left_open()),
+            guard=mode.small and Part.CHANT_BREAKER in self._parts,
+            calls=Part.LENIENT_READING in self._parts,
+        )
         return Lenient((*self._tools, *pseudo), self._untrusted, ways)
 
     def step_seconds(self, model_id: str) -> float | None:
-        return float(self._settings.step_timeout) if self.mode(model_id).small else None
+        limited = self.mode(model_id).small and Part.STEP_LIMIT in self._parts
+        return float(self._settings.step_timeout) if limited else None
 
     def drops(self, failure: ModelFailed) -> bool:
         if self._turn.sent_schema:
@@ -177,7 +193,8 @@ class Guiding:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def retries_empty(self, reply: Reply) -> bool:
-        if not self.mode(reply.model_id).small or self._turn.retried_empty:
+        retries = self.mode(reply.model_id).small and Part.EMPTY_RETRY in self._parts
+        if not retries or self._turn.retried_empty:
             return False
         self._turn.retried_empty = self._turn.resample = True
         return True
@@ -226,18 +243,28 @@ class Guiding:
         prepared = list(zip(reply.calls, refusals, strict=True))
         if mode.plain and not reply.wrote:
             return Go(reply)
+        one_by_one = mode.small and Part.ONE_BY_ONE in self._parts
         ready = tuple(call for call, why in prepared if why is None)
         bad = next(((call, why) for call, why in prepared if why is not None), None)
         if ready:
             for call in ready:
                 self._ladder.valid(call.name)
-            if mode.small and self._steps >= self._settings.max_steps:
+            if mode.small and Part.MAX_STEPS in self._parts and self._steps >= self._settings.max_steps:
                 return self._out_of_steps()
-            if bad is not None:
-                self._tail = self._ladder.unlike_before(f"Error: {bad[1]}")
-            return Go(replace(reply, calls=ready), one_by_one=mode.small)
+            return Go(self._without_bad(reply, ready, bad), one_by_one=one_by_one)
         assert bad is not None
-        return self._load(bad[0]) if bad[0].name == LOAD else self._slip(bad[0].name, bad[1] or "")
+        if bad[0].name == LOAD and Part.RANKING in self._parts:
+            return self._load(bad[0])
+        if Part.LADDER not in self._parts:
+            return Go(reply, one_by_one=one_by_one)
+        return self._slip(bad[0].name, bad[1] or "")
+
+    def _without_bad(self, reply: Reply, ready: tuple[RawCall, ...], bad: tuple[RawCall, str | None] | None) -> Reply:
+        """The reply with its valid calls; what was wrong with the others is told outside of the history."""
+        if bad is None or Part.LADDER not in self._parts:
+            return reply
+        self._tail = self._ladder.unlike_before(f"Error: {bad[1]}")
+        return replace(reply, calls=ready)
 
     def _refusal(self, call: RawCall) -> str | None:
         """Why a call may not run; None when it may."""
@@ -257,7 +284,7 @@ class Guiding:
     def _slip(self, tool: str, problem: str) -> Next:
         entry = self._catalogue.get(tool)
         spec = entry.spec if entry is not None else next(iter(self._tools), REPLY_SPEC)
-        form = self.mode(self._turn.model_id).replay
+        form = self.mode(self._turn.model_id).written
         others = [other.name for other in self._tools if other.name != tool and other.name not in self._ladder.off]
         example = prompt.worked_call(spec, form)
         correction = self._ladder.slip(tool, problem, example=example, others=others)
@@ -270,6 +297,8 @@ class Guiding:
 
     def _after_fault(self, reply: Reply) -> Next:
         """Something that looks like a call and is none. Words beside it may stand the second time."""
+        if Part.LADDER not in self._parts:
+            return Go(reply)
         if not reply.text.strip():
             return self._slip(reply.refused, f"{reply.problem}.")
         if "fault" in self._bounced:
@@ -278,7 +307,7 @@ class Guiding:
         return self._send_back(FAULTY_TEXT.format(problem=reply.problem))
 
     def _after_answer(self, reply: Reply) -> Next:
-        if answers.echoes(reply.text, self._done):
+        if Part.ECHO_CHECK in self._parts and answers.echoes(reply.text, self._done):
             gist = answers.gist(self._done)
             return Go(replace(reply, text=gist, held=gist))
         for name, said in self._objections(reply.text):
@@ -290,11 +319,14 @@ class Guiding:
     def _objections(self, text: str) -> Sequence[tuple[str, str | None]]:
         called = {done.name for done in self._done}
         names = [tool.name for tool in self._tools if tool.name not in self._ladder.off]
-        return (
-            (f"failure {len(self._done)}", answers.ignores_failure(text, self._done)),
-            ("work", answers.passes_work_on(text, names, called)),
-            ("open", answers.leaves_open(self._done, can_read=self._can_read())),
-        )
+        ignored = answers.ignores_failure(text, self._done) if Part.FAILURE_CHECK in self._parts else None
+        passed_on = answers.passes_work_on(text, names, called) if Part.WORK_CHECK in self._parts else None
+        return ((f"failure {len(self._done)}", ignored), ("work", passed_on), ("open", self._left_open()))
+
+    def _left_open(self) -> str | None:
+        if Part.WRAP_UP not in self._parts:
+            return None
+        return answers.leaves_open(self._done, can_read=self._can_read())
 
     def _can_read(self) -> bool:
         return any(entry.read_only for entry in self._catalogue)
@@ -307,16 +339,16 @@ class Guiding:
 
     def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
         self._steps += 1
-        small = self.mode(self._turn.model_id).small
+        judges = self.mode(self._turn.model_id).small and Part.LOOP_BREAKER in self._parts
         for outcome in outcomes:
             done = _done(outcome)
             self._done.append(done)
             circle = self._circles.add(
                 Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=done.reads)
             )
-            if small and circle is Circle.STOP:
+            if judges and circle is Circle.STOP:
                 return Halt((self._say(Notice.IN_CIRCLES),))
-            if small and circle is Circle.FLAG:
+            if judges and circle is Circle.FLAG:
                 self._tail = self._ladder.unlike_before(FLAGGED)
         return None
 

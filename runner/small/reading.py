@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from runner.callformats import Call, StreamReader, read
+from runner.callformats import Reading as Read
 from runner.conversation.request import ToolSpec
 from runner.models.reply import RawCall, Reply
 from runner.small.circles import chants, only_blanks_come
@@ -48,7 +49,7 @@ class Ways:
     """How one reply is read. `form`: the call format asked for; `hold`: show nothing before the checks.
 
     `replies`: the reply tool is on offer; `live`: its text may be shown as it is written; `guard`: chants and endless
-    white space end the reply.
+    white space end the reply; `calls`: calls are read out of text.
     """
 
     form: str | None
@@ -56,15 +57,32 @@ class Ways:
     replies: bool
     live: bool
     guard: bool
+    calls: bool = True
+
+
+class _Unread:
+    """In the place of a reader: all text is words."""
+
+    ended_in_thought = False
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    def feed(self, fragment: str) -> str:
+        self._pieces.append(fragment)
+        return fragment
+
+    def close(self) -> Read:
+        return Read("".join(self._pieces))
 
 
 class Lenient:
     """Reads calls in every known format; their markup is never shown."""
 
     def __init__(self, tools: Sequence[ToolSpec], untrusted: Sequence[str], ways: Ways) -> None:
-        self._reader = StreamReader(tools, format=ways.form, untrusted=untrusted)
+        self._reader = StreamReader(tools, format=ways.form, untrusted=untrusted) if ways.calls else _Unread()
         self._tools = tools
-        self._decoder = ReplyDecoder() if ways.replies and ways.live else None
+        self._decoder = ReplyDecoder() if ways.replies and ways.live and ways.calls else None
         # Models write calls into the text of a reply, too: nobody is to see those either.
         self._answer = StreamReader(tools, untrusted=untrusted)
         self._ways = ways

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -229,7 +230,8 @@ async def test_F6_a_gap_that_no_model_can_fold_leaves_summary_and_gap_as_they_ar
     base = Checkpoint(GOOD, "41", "60", ())
     setting = Setting(Model(ModelTrouble.TIMEOUT), checkpoint=base)
     await setting.fit(View(SYSTEM, (user("now"),), question=0, before=history(20, words=5)))
-    assert setting.context.checkpoint == base
+    assert setting.context.checkpoint is not None
+    assert replace(setting.context.checkpoint, notes={}) == base
 
 
 async def test_F6_without_state_nothing_is_left_to_later_runs() -> None:
@@ -446,3 +448,39 @@ async def test_Q2_texts_are_priced_planned_and_digested_outside_the_event_loop(m
     await context.fit(view(*history(80, words=300), user("now")), model="m", budget=SMALL, visible=False)
     assert context.spent.digests == 1
     assert inside == []
+
+
+async def compacted(setting: Setting) -> Checkpoint:
+    """One run in which something has to be folded; what it would remember."""
+    await setting.fit(view(*history(60), user("now")))
+    made = setting.context.checkpoint
+    assert made is not None
+    return made
+
+
+async def test_F5_a_model_that_never_writes_a_summary_is_asked_ever_more_seldom() -> None:
+    model, checkpoint, asked = Model("ok"), None, []
+    for _ in range(10):
+        before = len(model.asked)
+        checkpoint = read(write(await compacted(Setting(model, checkpoint=checkpoint))))
+        asked.append(len(model.asked) - before)
+    assert asked == [1, 1, 0, 1, 0, 0, 0, 1, 0, 0]
+
+
+async def test_F5_one_summary_makes_up_for_all_failures() -> None:
+    whole = GOOD + "".join(f"\n- answer {number} was given in full" for number in range(100))
+    model = Model("ok", "ok", whole, "ok", whole)
+    checkpoint, asked = None, []
+    for _ in range(6):
+        before = len(model.asked)
+        checkpoint = read(write(await compacted(Setting(model, checkpoint=checkpoint))))
+        asked.append(len(model.asked) - before)
+    assert asked == [1, 1, 0, 1, 1, 1]
+
+
+async def test_F5_a_summary_that_took_too_long_is_asked_for_less_the_next_time() -> None:
+    model = Model(ModelTrouble.TIMEOUT, GOOD)
+    first = read(write(await compacted(Setting(model))))
+    await compacted(Setting(model, checkpoint=first))
+    sizes = [len(str(request.units[0])) for request in model.asked]
+    assert sizes[1] < 0.7 * sizes[0]

@@ -1,23 +1,21 @@
 """A chat platform of the tests: an OneBot v11 endpoint that LangBot's own adapter connects to.
 
-It says what happens on the platform, and keeps what the bot does there. It runs in a thread with its own event loop.
+It says what happens on the platform, and keeps what the bot does there.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import WSMsgType, web
 
-T = TypeVar("T")
+from tests.e2e.served import Served
+
 # A JSON value on the wire.
 Json = dict[str, Any]
 
@@ -52,35 +50,19 @@ _ANSWERS: dict[str, Any] = {
 _LOOKING = ("get_",)
 
 
-class OneBot:
+class OneBot(Served):
     """`with OneBot() as platform: …`; LangBot connects to `platform.url` with `TOKEN`."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="onebot", daemon=True)
-        self._runner: web.AppRunner | None = None
+        super().__init__()
         self._socket: web.WebSocketResponse | None = None
         self._numbers = count(1)
-        self.port = 0
         self.asked: list[Action] = []
         self.refusing: set[str] = set()
 
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/onebot"
-
-    def __enter__(self) -> OneBot:
-        self._thread.start()
-        self._do(self._listen())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._runner is not None:
-            self._do(self._runner.cleanup())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
 
     # -- for the test -----------------------------------------------------------
     @property
@@ -143,23 +125,15 @@ class OneBot:
             time.sleep(0.05)
 
     # -- the server -------------------------------------------------------------
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
-
     def _say(self, event: Json) -> None:
-        self._do(self._send({"time": int(time.time()), "self_id": BOT_ACCOUNT, **event}))
+        self.do(self._send({"time": int(time.time()), "self_id": BOT_ACCOUNT, **event}))
 
     async def _send(self, frame: Json) -> None:
         assert self._socket is not None, "LangBot is not connected"
         await self._socket.send_str(json.dumps(frame))
 
-    async def _listen(self) -> None:
-        app = web.Application()
-        app.router.add_get("/onebot", self._serve)
-        self._runner = web.AppRunner(app, shutdown_timeout=1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.port = self._runner.addresses[0][1]
+    def routes(self) -> list[web.AbstractRouteDef]:
+        return [web.get("/onebot", self._serve)]
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":

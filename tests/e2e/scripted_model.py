@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import web
 
-T = TypeVar("T")
+from tests.e2e.served import Served
+
 # A JSON value on the wire.
 Json = dict[str, Any]
 
@@ -123,38 +122,22 @@ class _Book:
         return self.otherwise(request)
 
 
-class ScriptedModel:
+class ScriptedModel(Served):
     """`with ScriptedModel() as model: model.script(say("Hello"))`; `model.base_url` ends in /v1."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="scripted model", daemon=True)
+        super().__init__()
         self._book = _Book()
-        self._runner: web.AppRunner | None = None
-        self.port = 0
 
     @property
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def __enter__(self) -> ScriptedModel:
-        self._thread.start()
-        self._do(self._listen())
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._runner is not None:
-            self._do(self._runner.cleanup())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-
     # -- for the test -----------------------------------------------------------
     def script(self, *replies: Reply, otherwise: Callable[[Request], Reply] = echo) -> None:
         """Forget what was written down and received, and write these replies down; when they are used up, `otherwise`
         answers from the request."""
-        self._do(self._write(replies, otherwise))
+        self.do(self._write(replies, otherwise))
 
     @property
     def requests(self) -> list[Request]:
@@ -170,22 +153,11 @@ class ScriptedModel:
         self._loop.call_soon_threadsafe(lambda: self._book.gates.setdefault(gate, asyncio.Event()).set())
 
     # -- the server -------------------------------------------------------------
-    def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
-
     async def _write(self, replies: Sequence[Reply], otherwise: Callable[[Request], Reply]) -> None:
         self._book = _Book(replies=list(replies), otherwise=otherwise)
 
-    async def _listen(self) -> None:
-        app = web.Application(client_max_size=64 * 2**20)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_post("/v1/chat/completions", self._chat)
-        # handler_cancellation: a client that leaves ends the reply, as with a real server.
-        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+    def routes(self) -> list[web.AbstractRouteDef]:
+        return [web.get("/v1/models", self._models), web.post("/v1/chat/completions", self._chat)]
 
     async def _models(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
@@ -157,7 +157,7 @@ def _call(reply: Reply, index: int, arguments: str) -> Json:
 async def stream(reply: Reply, request: ModelRequest, language: Language) -> AsyncIterator[Json]:
     """The chunks of a streamed answer, shaped as INVOKE_LLM_STREAM sends them. Raises `RequesterError` midway."""
     if reply.events is not None:
-        for event in reply.events:
+        async for event in _as_they_come(reply.events):
             yield event
         return
     for index, chunk in enumerate(_chunks(reply, removed=request.thinking_removed)):
@@ -168,6 +168,15 @@ async def stream(reply: Reply, request: ModelRequest, language: Language) -> Asy
         yield {"chunk": chunk.model_dump()}
     if reply.error is not None:
         raise RequesterError(model_error(reply.error, language))
+
+
+async def _as_they_come(events: Iterable[Json] | AsyncIterator[Json]) -> AsyncIterator[Json]:
+    if isinstance(events, AsyncIterator):
+        async for event in events:
+            yield event
+    else:
+        for event in events:
+            yield event
 
 
 def _chunks(reply: Reply, *, removed: bool) -> Iterator[MessageChunk]:

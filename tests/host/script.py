@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,8 @@ class Reply:
     `chunks`: the pieces of `text` themselves, or how many equal ones to cut. `error` fails the call, in a stream after
     `error_after` pieces. `delay` seconds pass before the first event, `chunk_delay` before each further one.
     `interleaved`: fragments of several tool calls take turns. `late_text` comes after `is_final`. `usage` None: counted
-    by the test host; `{}`: the provider reports none. `events` replaces the whole stream, item for item.
+    by the test host; `{}`: the provider reports none. `events` replaces the whole stream, item for item, each as
+    soon as it comes.
     """
 
     text: str = ""
@@ -56,7 +57,7 @@ class Reply:
     delay: float = 0.0
     chunk_delay: float = 0.0
     interleaved: bool = False
-    events: Sequence[Json] | None = None
+    events: Sequence[Json] | AsyncIterator[Json] | None = None
 
     @property
     def pieces(self) -> list[str]:

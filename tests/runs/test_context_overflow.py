@@ -158,6 +158,21 @@ async def test_C7_any_failure_of_a_nearly_full_window_is_tried_once_more_with_le
     assert [first.model, second.model] == ["m1", "m1"]
     assert second.tokens <= first.tokens // 2
     assert run.final_text == "Here."
+    assert learned(host) == {"m1": first.tokens}
+
+
+async def test_C7_a_failure_that_less_does_not_cure_teaches_nothing_of_the_window() -> None:
+    host = scene(refusing(Reason.BAD_REQUEST, times=2), context_window_tokens=await nearly_full())
+    run = await host.say("And now?")
+    assert run.final_text == "I am the second."
+    assert learned(host) == {}
+
+
+async def test_C7_trouble_on_the_way_teaches_nothing_of_the_window() -> None:
+    host = scene(refusing("Connection error."), context_window_tokens=await nearly_full())
+    run = await host.say("And now?")
+    assert run.final_text == "Here."
+    assert learned(host) == {}
 
 
 async def test_C7_after_visible_words_nothing_is_tried_again() -> None:

@@ -109,15 +109,6 @@ async def test_G1_what_is_said_during_a_reply_that_breaks_off_is_answered() -> N
     assert lost_steering(run) == []
 
 
-async def test_G1_what_was_pulled_and_could_not_be_handled_is_named_in_the_log() -> None:
-    fails = Reply(error=Reason.AUTHENTICATION)
-    host = host_with(models=[Model("m1", replies=[LOOK], default=fails)])
-    host.world.tools.append(Tool("look", fn=lambda: host.steer("and now?") and "found"))
-    run = await host.say("go")
-    assert run.steering[-1][1] == "injected"
-    assert any("follow-up" in log or "steering" in log for log in run.logs), run.logs
-
-
 @pytest.mark.parametrize("name", ["7zip", "-", "2_plus_2"])
 async def test_D1_a_tool_name_that_begins_with_no_letter_has_an_alias(name: str) -> None:
     run = await host_with(tools=[Tool(name)]).say("go")

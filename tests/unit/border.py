@@ -15,7 +15,10 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 from langbot_plugin.api.proxies.runner import RunnerAPIProxy
 from langbot_plugin.entities.io.actions.enums import ActionType
+from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
 
+from config.locales import Locale
+from config.notices import Notice, say
 from config.settings import Settings
 from runner.events import Answer, Completed, Event, Failed, Snapshot
 from runner.host import ProxyHost
@@ -24,6 +27,11 @@ from runner.run import Worker, run
 ALL_APIS = {"prompt_get": True, "history_page": True, "steering_pull": True, "run_get": True, "state": True}
 RUN_ID = "run-1"
 EVENT_ID = "host:now"
+GONE = ConnectionClosedError("Connection closed")
+REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
+TWO_MODELS = [{"model_id": "a"}, {"model_id": "b"}]
+WITH_FALLBACK = {"model": {"primary": "a", "fallbacks": ["b"], "reasoning": {}}}
+STOP = {"run_id": RUN_ID, "status": "running", "cancel_requested_at": 1}
 
 Script = Sequence[object]
 """What one streamed reply does: dicts are frames, exceptions are raised, floats are waited (seconds), None hangs."""
@@ -234,3 +242,7 @@ async def until(reached: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
         while not reached():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(0.005)
+
+
+def english(notice: Notice, **values: object) -> str:
+    return say(notice, Locale.EN_US, **values)

@@ -28,12 +28,9 @@ from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.outbox import FRAME_BUDGET, wire_bytes
 from runner.turn import BrokenOff
 from runner.visible import Visible
+from tests.unit.border import english
 
 USAGE = Usage(1, 2, 3)
-
-
-def english(notice: Notice, **values: object) -> str:
-    return say(notice, Locale.EN_US, **values)
 
 
 def visible(text: str = "") -> Visible:

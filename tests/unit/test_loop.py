@@ -8,20 +8,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
+from langbot_plugin.entities.io.errors import ActionCallError
 
-from config.locales import Locale
-from config.notices import Notice, say
+from config.notices import Notice
 from runner import interrupt
 from runner.conversation.record import KEY, read
 from runner.events import Answer, Completed, Event, Failed, ToolFinished, ToolStarted
 from runner.memory import UNSAID_KEY
 from tests.unit.border import (
-    RUN_ID,
+    GONE,
+    REFUSED,
+    STOP,
     Handler,
     call_frame,
     check_protocol,
     context,
+    english,
     events_of,
     finish_frame,
     follow_up,
@@ -30,14 +32,7 @@ from tests.unit.border import (
     text_frame,
 )
 
-GONE = ConnectionClosedError("Connection closed")
-REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
-STOP = {"run_id": RUN_ID, "status": "running", "cancel_requested_at": 1}
 ASKED = "invoke_llm_stream"
-
-
-def english(notice: Notice, **values: object) -> str:
-    return say(notice, Locale.EN_US, **values)
 
 
 def pulls(*batches: list[dict[str, object]]) -> Any:

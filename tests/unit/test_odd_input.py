@@ -9,10 +9,7 @@ import time
 import pytest
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement, FunctionCall, MessageChunk, ToolCall
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
-from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
 
-from config.locales import Locale
-from config.notices import Notice, say
 from runner.conversation.current import parts_of_input
 from runner.conversation.history import read_row
 from runner.conversation.prompt import read_prompt
@@ -28,27 +25,17 @@ from runner.events import Completed, Failed
 from runner.models.reply import Reply, ReplyReader, _Growing
 from runner.visible import Visible
 from tests.unit.border import (
-    RUN_ID,
+    GONE,
     Handler,
     check_protocol,
     context,
+    english,
     events_of,
     follow_up,
     row,
     said,
     text_frame,
 )
-
-GONE = ConnectionClosedError("Connection closed")
-REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
-TWO_MODELS = [{"model_id": "a"}, {"model_id": "b"}]
-WITH_FALLBACK = {"model": {"primary": "a", "fallbacks": ["b"], "reasoning": {}}}
-STOP = {"run_id": RUN_ID, "status": "running", "cancel_requested_at": 1}
-
-
-def english(notice: Notice, **values: object) -> str:
-    return say(notice, Locale.EN_US, **values)
-
 
 # --- output
 

@@ -12,7 +12,7 @@ import pytest
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 from langbot_plugin.api.proxies.runner import PermissionDeniedError
-from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
+from langbot_plugin.entities.io.errors import ActionCallError
 
 from config.locales import Locale
 from config.notices import Notice, say
@@ -22,10 +22,15 @@ from runner.conversation.speakers import Speakers
 from runner.conversation.units import UserTurn
 from runner.events import Answer, Failed, Log
 from tests.unit.border import (
-    RUN_ID,
+    GONE,
+    REFUSED,
+    STOP,
+    TWO_MODELS,
+    WITH_FALLBACK,
     Handler,
     call_frame,
     context,
+    english,
     events_of,
     finish_frame,
     follow_up,
@@ -34,16 +39,6 @@ from tests.unit.border import (
     snapshots,
     text_frame,
 )
-
-GONE = ConnectionClosedError("Connection closed")
-REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
-TWO_MODELS = [{"model_id": "a"}, {"model_id": "b"}]
-WITH_FALLBACK = {"model": {"primary": "a", "fallbacks": ["b"], "reasoning": {}}}
-STOP = {"run_id": RUN_ID, "status": "running", "cancel_requested_at": 1}
-
-
-def english(notice: Notice, **values: object) -> str:
-    return say(notice, Locale.EN_US, **values)
 
 
 def sent(handler: Handler, call: int = 0) -> str:

@@ -12,20 +12,23 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeoutError, ConnectionClosedError
+from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeoutError
 
-from config.locales import Locale
-from config.notices import Notice, say
+from config.notices import Notice
 from config.settings import Settings
 from runner import interrupt
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, Usage
 from runner.run import Worker, run
 from tests.unit.border import (
     EVENT_ID,
-    RUN_ID,
+    GONE,
+    STOP,
+    TWO_MODELS,
+    WITH_FALLBACK,
     Handler,
     check_protocol,
     context,
+    english,
     events_of,
     finish_frame,
     follow_up,
@@ -38,14 +41,6 @@ from tests.unit.border import (
 )
 
 NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
-GONE = ConnectionClosedError("Connection closed")
-TWO_MODELS = [{"model_id": "a"}, {"model_id": "b"}]
-WITH_FALLBACK = {"model": {"primary": "a", "fallbacks": ["b"], "reasoning": {}}}
-STOP = {"run_id": RUN_ID, "status": "running", "cancel_requested_at": 1}
-
-
-def english(notice: Notice) -> str:
-    return say(notice, Locale.EN_US)
 
 
 def history(*rows: Any) -> dict[str, object]:

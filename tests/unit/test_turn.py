@@ -8,10 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedError
+from langbot_plugin.entities.io.errors import ActionCallError
 
-from config.locales import Locale
-from config.notices import Notice, say
+from config.notices import Notice
 from runner.context.budget import Budget
 from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
@@ -26,19 +25,25 @@ from runner.progress import Progress
 from runner.turn import BrokenOff, Turns
 from runner.view import IMAGE_LEFT_OUT, RunView
 from runner.visible import Visible
-from tests.unit.border import Handler, Script, context, finish_frame, host_over, text_frame, until, usage_frame
+from tests.unit.border import (
+    GONE,
+    REFUSED,
+    Handler,
+    Script,
+    context,
+    english,
+    finish_frame,
+    host_over,
+    text_frame,
+    until,
+    usage_frame,
+)
 
-REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
 NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
-GONE = ConnectionClosedError("Connection closed")
 ASKED = "invoke_llm_stream"
 
 
 TOKENIZER = asyncio.run(load_tokenizer())
-
-
-def english(notice: Notice, **values: object) -> str:
-    return say(notice, Locale.EN_US, **values)
 
 
 class World:
