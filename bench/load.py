@@ -16,20 +16,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psutil
+
 from bench.machine import machine
 from demo import langbot, package, ports
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
-from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people
+from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people, reasons
 from tests.e2e.group import group_bot
 from tests.e2e.postgres import postgres
 from tests.e2e.scripted_model import ScriptedModel
 from tests.e2e.toolbox import plugin_installed
-from tests.e2e.worker import Worker, worker_of
+from tests.e2e.worker import worker_of
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_LIMIT = 512
 """MiB: what LangBot allows a worker (`plugin.worker.max_memory_mb`)."""
+FLAT = 1.15
+"""The last round's peak may be this many times the first's."""
 
 
 def main() -> int:
@@ -65,29 +69,40 @@ def _bed(database: str, settings: dict[str, str]) -> Iterator[Bed]:
 
 
 def _rounds(bed: Bed, platform: CrowdPlatform, asked: argparse.Namespace) -> bool:
-    """Prints a line for every round. True when all was sound, the memory in its limit and not growing."""
+    """Prints what came of every round. True when all was sound, the memory in its limit and not growing."""
     worker = worker_of(bed.langbot.runtime, bed.identity)
+    spent = {"LangBot": psutil.Process(bed.langbot.host.pid), "worker": worker.process}
     peaks, sound = [], True
     for number in range(1, asked.rounds + 1):
         worker.forget_peak()
-        begin = time.monotonic()
-        crowd = Crowd(platform, people(asked.conversations))
+        begin, before = time.monotonic(), {name: _seconds(process) for name, process in spent.items()}
+        talking = people(asked.conversations)
+        crowd = Crowd(platform, talking)
         bed.scripted.script(otherwise=crowd.model)
         asyncio.run(crowd.talk(1, asked.messages))
         tally = crowd.close()
         peaks.append(worker.peak)
         sound = sound and tally.sound
-        print(_line(number, tally, worker, time.monotonic() - begin), flush=True)
-    return sound and max(peaks) < MEMORY_LIMIT and peaks[-1] <= peaks[0] * 1.15
+        print(f"round {number}: {_told(tally)}")
+        each = ", ".join(f"{name} {(_seconds(spent[name]) - before[name]) / tally.asked:.2f}" for name in spent)
+        print(f"  {time.monotonic() - begin:.0f} s; seconds of processor time per message: {each}")
+        print(f"  worker's memory: peak {worker.peak:.0f} MiB, now {worker.memory:.0f} MiB", flush=True)
+        if asked.database == "sqlite":
+            print(f"  runs that LangBot ended otherwise: {dict(reasons(bed.records, talking)) or 'none'}", flush=True)
+    return sound and max(peaks) < MEMORY_LIMIT and peaks[-1] <= peaks[0] * FLAT
 
 
-def _line(number: int, tally: Tally, worker: Worker, seconds: float) -> str:
-    told = Counter(tally.failed)
+def _seconds(process: psutil.Process) -> float:
+    spent = process.cpu_times()
+    return float(spent.user + spent.system)
+
+
+def _told(tally: Tally) -> str:
     return (
-        f"round {number}: {tally.answered} of {tally.asked} answered in {seconds:.0f} s, at most {tally.at_once} at once,"
-        f" {tally.requests} requests, {tally.summaries} summaries; lost {len(tally.lost)}, crossed {len(tally.crossed)},"
-        f" doubled {len(tally.doubled)}, forgotten {len(tally.forgotten)}, answered otherwise {dict(told) or 0};"
-        f" worker peak {worker.peak:.0f} MiB, now {worker.memory:.0f} MiB"
+        f"{tally.answered} of {tally.asked} messages answered, at most {tally.at_once} conversations at once; "
+        f"{tally.requests} requests, {tally.summaries} of them for summaries\n"
+        f"  lost {len(tally.lost)}, crossed {len(tally.crossed)}, doubled {len(tally.doubled)}, "
+        f"forgotten {len(tally.forgotten)}, answered otherwise {dict(Counter(tally.failed)) or 0}"
     )
 
 

@@ -107,7 +107,7 @@ def start_host(
 ) -> tuple[LangBotApi, Child]:
     """Start the Host in `folder` and wait until it is connected to the plugin runtime.
 
-    `env` holds its settings, and the control token that its runtime was given. Raises DemoError when it does not come up.
+    `env` holds its settings and the control token of its runtime. Raises DemoError when it is late or ends.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # Without the flag, a Host outside a container would start a runtime of its own.

@@ -7,11 +7,11 @@ one conversation gets into another shows: in a request, in a tool's result, or i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import secrets
 import threading
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,17 +25,17 @@ from tests.e2e.onebot import Action, Json, OneBot
 from tests.e2e.scripted_model import Reply, Request, say
 from tests.e2e.toolbox import call, calls
 
-WINDOW = 3_000
-"""Tokens: a conversation outgrows it after a dozen messages."""
 CONFIG = {
-    "context-window-tokens": WINDOW,
-    "context-keep-recent-tokens": 700,
+    # Tokens: a conversation outgrows this after four or five messages.
+    "context-window-tokens": 1_800,
+    "context-keep-recent-tokens": 500,
     "advanced-settings": True,
     "notice-language": "en_US",
 }
 ANSWER_SECONDS = 240.0
 _WORD = re.compile(r"word-[0-9a-f]{12}")
 _SUMMARY = "<conversation_part name="
+_BEGUN = re.compile(r"begun as (summary-\d+)")
 _PAGE = "The tide came in over the flats, and the birds went up and settled again further along the shore. " * 3
 _users = count(70_001)
 
@@ -76,8 +76,8 @@ class CrowdPlatform(OneBot):
         action = Action(str(frame["action"]), dict(frame.get("params") or {}))
         if action.name.startswith("send_"):
             user = int(action.params["user_id"])
-            self.listener(user)
             self.heard[user].append(action.text)
+            self.listener(user)
         await super()._answer(socket, frame)
 
 
@@ -97,10 +97,14 @@ class Tally:
     at_once: int = 0
 
     @property
+    def mixed_up(self) -> list[str]:
+        """What must not happen whatever fails: texts of others, answers twice, and what a request should hold."""
+        return [*self.crossed, *self.doubled, *self.forgotten]
+
+    @property
     def sound(self) -> bool:
         """Every message was answered once, by its own answer."""
-        wrong = (self.lost, self.failed, self.doubled, self.crossed, self.forgotten)
-        return self.answered == self.asked and not any(wrong)
+        return self.answered == self.asked and not (self.lost or self.failed or self.mixed_up)
 
 
 class Crowd:
@@ -113,9 +117,13 @@ class Crowd:
         self._pause = pause
         # The endpoint's thread and the test's both count.
         self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop
         self._open: set[int] = set()
+        self._summaries: dict[str, str] = {}
+        self._heard: dict[str, int] = {}
+        self.held = 0
         self._users = {person.word: person.user for person in talking}
-        platform.listener = self._told
+        self._news = {person.user: asyncio.Event() for person in talking}
 
     # -- the model ------------------------------------------------------------
     def model(self, request: Request) -> Reply:
@@ -128,32 +136,47 @@ class Crowd:
                 self.tally.crossed.append(f"a request holds {sorted(words)}")
         word = min(words)
         if _SUMMARY in newest:
-            return self._summary(word)
+            return self._summary(request, word)
         number = int(re.findall(rf"{word} message (\d+)\.", newest)[-1])
         self._began(request, word, number)
         if request.texts[-1][0] == "tool":
             return say(f"{word} answer {number}. {_PAGE}", size=80, chunk_delay=self._pause)
         return calls(call("stamp", f"call_{number}", text=f"{word} stamp {number}"))
 
-    def _summary(self, word: str) -> Reply:
+    def holding(self, request: Request) -> Reply:
+        """A model that takes the request and never answers; `held` counts those."""
+        self.held += 1
+        return Reply(hang=True)
+
+    def _summary(self, request: Request, word: str) -> Reply:
+        """A summary says which one it goes back to, so a checkpoint that got lost shows."""
         with self._lock:
             self.tally.summaries += 1
-        return say(f"Facts and identifiers:\n- They speak of the tide; the word is {word}.", size=200)
+            begun = _BEGUN.findall(json.dumps(request.body)) or [f"summary-{self.tally.summaries}"]
+        fact = f"They speak of the tide; the word is {word}; begun as {begun[0]}."
+        return say(f"Facts and identifiers:\n- {fact}", size=200)
 
     def _began(self, request: Request, word: str, number: int) -> None:
         with self._lock:
             self._open.add(self._users[word])
             self.tally.at_once = max(self.tally.at_once, len(self._open))
-            if number > 1 and request.holds(f"{word} answer {number - 1}.") != 1:
-                self.tally.forgotten.append(f"answer {number - 1} of {word}")
+            heard = self._heard.get(word)
+            if heard is not None and request.holds(f"{word} answer {heard}.") != 1:
+                self.tally.forgotten.append(f"answer {heard} of {word}")
+            for begun in _BEGUN.findall(json.dumps(request.body)):
+                if self._summaries.setdefault(word, begun) != begun:
+                    self.tally.forgotten.append(f"{self._summaries[word]} of {word}")
 
     def _told(self, user: int) -> None:
         with self._lock:
             self._open.discard(user)
+        self._loop.call_soon_threadsafe(self._news[user].set)
 
     # -- the people -----------------------------------------------------------
     async def talk(self, first: int, last: int) -> None:
         """Everybody says messages `first` to `last`, each after the answer to the one before."""
+        self._loop = asyncio.get_running_loop()
+        self._platform.listener = self._told
         async with asyncio.TaskGroup() as group:
             for person in self._people:
                 group.create_task(self._talk(person, first, last))
@@ -163,10 +186,11 @@ class Crowd:
             heard = self._platform.heard[person.user]
             before = len(heard)
             self.tally.asked += 1
+            self._news[person.user].clear()
             await asyncio.to_thread(self._platform.private, person.says(number), person.user, f"n{person.user}")
-            end = time.monotonic() + ANSWER_SECONDS
-            while len(heard) == before and time.monotonic() < end:
-                await asyncio.sleep(0.05)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    await self._news[person.user].wait()
             with self._lock:
                 self._judge(person, number, heard[before:])
 
@@ -179,6 +203,7 @@ class Crowd:
             self.tally.lost.append(f"message {number} of {person.word}")
         elif texts[0].startswith(person.hears(number)):
             self.tally.answered += 1
+            self._heard[person.word] = number
         else:
             self.tally.failed.append(one_line(texts[0], 120))
 

@@ -23,8 +23,9 @@ VERSION = "18"
 
 
 def programs() -> Path:
-    """The folder of an installed PostgreSQL. A wheel, since LangBot wants the extension `vector` (pgvector, 0.7 or newer),
-    which distributions such as Debian 12 do not carry.
+    """The folder of an installed PostgreSQL.
+
+    It comes as a wheel: LangBot wants the extension `vector` (pgvector, 0.7 or newer), which Debian 12 does not carry.
 
     Raises DemoError when it is not installed.
     """
