@@ -26,9 +26,9 @@ from tests.e2e.scripted_model import Reply, Request, say
 from tests.e2e.toolbox import call, calls
 
 CONFIG = {
-    # Tokens: a conversation outgrows this after four or five messages.
-    "context-window-tokens": 1_800,
-    "context-keep-recent-tokens": 500,
+    # Tokens: a conversation outgrows this after three or four messages.
+    "context-window-tokens": 1_400,
+    "context-keep-recent-tokens": 300,
     "advanced-settings": True,
     "notice-language": "en_US",
 }
@@ -160,11 +160,12 @@ class Crowd:
         with self._lock:
             self._open.add(self._users[word])
             self.tally.at_once = max(self.tally.at_once, len(self._open))
+            begun = _BEGUN.findall(json.dumps(request.body))
             heard = self._heard.get(word)
-            if heard is not None and request.holds(f"{word} answer {heard}.") != 1:
+            if heard is not None and not begun and request.holds(f"{word} answer {heard}.") != 1:
                 self.tally.forgotten.append(f"answer {heard} of {word}")
-            for begun in _BEGUN.findall(json.dumps(request.body)):
-                if self._summaries.setdefault(word, begun) != begun:
+            for name in begun:
+                if self._summaries.setdefault(word, name) != name:
                     self.tally.forgotten.append(f"{self._summaries[word]} of {word}")
 
     def _told(self, user: int) -> None:

@@ -29,8 +29,8 @@ from tests.e2e.worker import Worker, worker_of
 
 pytestmark = pytest.mark.usefixtures("ours")
 
-AT_ONCE = 20
-"""LangBot's own limit (`concurrency.pipeline`): the rest of a crowd waits."""
+AT_ONCE = 8
+"""How many messages LangBot handles at once here (`concurrency.pipeline`, 20 unless set); the rest of a crowd waits."""
 MEMORY = 512
 """MiB: what LangBot allows a worker (`plugin.worker.max_memory_mb`)."""
 PREVIOUS = "0.2.9"
@@ -70,7 +70,7 @@ def site(plugin_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     older = package.build(_older(plugin_folder, folder / "older"), folder / "dist")
     with ExitStack() as stack:
         model = stack.enter_context(ScriptedModel())
-        settings = stack.enter_context(postgres())
+        settings = {**stack.enter_context(postgres()), "CONCURRENCY__PIPELINE": str(AT_ONCE)}
         machines = Machines(stack.enter_context(Children()), folder, settings)
         bed = furnish(machines.start("first"), plugin_folder, older, package.identity(plugin_folder), model)
         stack.enter_context(plugin_installed(bed, folder / "toolbox"))
@@ -102,12 +102,12 @@ async def test_F6_a_plugin_that_is_replaced_by_a_newer_package_carries_its_conve
     assert site.version == site.bed.identity.version != PREVIOUS
     assert site.worker.pid != before.pid
     assert api.binding(site.pipeline) == binding
-    await crowd.talk(6, 7)
+    await crowd.talk(6, 6)
     assert crowd.close().sound
 
 
 async def test_Q3_a_crowd_loses_nothing_and_mixes_nothing_up(site: Site) -> None:
-    worker, crowd = site.worker, site.crowd(22)
+    worker, crowd = site.worker, site.crowd(12)
     worker.forget_peak()
     await crowd.talk(1, 2)
     assert crowd.close().sound
@@ -116,24 +116,24 @@ async def test_Q3_a_crowd_loses_nothing_and_mixes_nothing_up(site: Site) -> None
 
 
 async def test_Q4_a_worker_that_is_killed_costs_the_runs_under_way_and_no_more(site: Site) -> None:
-    crowd, worker = site.crowd(3), site.worker
+    crowd, worker = site.crowd(2), site.worker
     await crowd.talk(1, 1)
     site.bed.scripted.script(otherwise=crowd.holding)
     async with asyncio.TaskGroup() as group:
         group.create_task(crowd.talk(2, 2))
-        await asyncio.to_thread(wait_until, "all to be at the model", lambda: crowd.held == 3, 60)
+        await asyncio.to_thread(wait_until, "all to be at the model", lambda: crowd.held == 2, 60)
         worker.kill()
         site.bed.scripted.script(otherwise=crowd.model)
-    assert (crowd.tally.answered, len(crowd.tally.failed), crowd.tally.lost) == (3, 3, [])
+    assert (crowd.tally.answered, len(crowd.tally.failed), crowd.tally.lost) == (2, 2, [])
     await asyncio.to_thread(wait_until, "a new worker", lambda: site.worker.pid != worker.pid, 60)
     site.bed.langbot.api.wait_for_runner(site.bed.identity.author, site.bed.identity.name)
     await crowd.talk(3, 3)
-    assert crowd.close().answered == 6
+    assert crowd.close().answered == 4
     assert crowd.tally.mixed_up == []
 
 
 async def test_F6_another_runtime_and_a_new_host_carry_a_conversation_on_with_its_summary(site: Site) -> None:
-    crowd = site.crowd(2)
+    crowd = site.crowd(1)
     await crowd.talk(1, 5)
     assert crowd.tally.summaries > 0
     await asyncio.to_thread(site.machines.change_runtime, site.bed, "second")
