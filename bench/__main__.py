@@ -1,15 +1,17 @@
-"""`python -m bench [--only q1|q2|q3|g1] [--json FILE]`: ours beside the pass-through runner, in one run."""
+"""`python -m bench [--only SECTION …] [--json FILE]`: ours beside the pass-through runner, in one run."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import calls, chats, cost, window
+from bench import calls, chats, cost, tasks, window
 from bench.machine import machine
+from bench.small import rows as small
 from bench.table import Row, text_of
 
 SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -17,16 +19,31 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "q2": cost.rows,
     "q3": chats.rows,
     "g1": window.rows,
+    "q5": small.rows,
+    "tasks": tasks.rows,
 }
+DEFAULT = ("q1", "q2", "q3", "g1")
+"""What is measured when nothing else is asked for: everything that needs no real model."""
+
+
+def _end(number: int, frame: object) -> None:
+    """What is asked to end takes down what it started."""
+    raise SystemExit(128 + number)
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, _end)
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--only", choices=SECTIONS, action="append", help="one section, several if given again")
+    parser.add_argument(
+        "--only",
+        choices=SECTIONS,
+        action="append",
+        help="one section, several if given again (without it: all that need no real model)",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON as well")
     asked = parser.parse_args()
     before, measured = machine(), []
-    for name in asked.only or SECTIONS:
+    for name in asked.only or DEFAULT:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
         for row in SECTIONS[name]():
             measured.append(row)

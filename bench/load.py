@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -38,6 +39,7 @@ FLAT = 1.15
 
 def main() -> int:
     asked = _asked()
+    signal.signal(signal.SIGTERM, _end)
     with _bed(asked.database, dict(pair.split("=", 1) for pair in asked.set)) as bed, ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="localagent-load-"))
         stack.enter_context(plugin_installed(bed, Path(folder)))
@@ -45,6 +47,11 @@ def main() -> int:
         stack.enter_context(group_bot(bed, bed.pipeline(config=CONFIG), platform))
         print(f"{machine()}, LangBot on {asked.database}", flush=True)
         return 0 if _rounds(bed, platform, asked) else 1
+
+
+def _end(number: int, frame: object) -> None:
+    """What is asked to end takes down what it started."""
+    raise SystemExit(128 + number)
 
 
 def _asked() -> argparse.Namespace:

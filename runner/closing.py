@@ -23,6 +23,9 @@ _SAVE_LIMIT = 1.5
 _COLLECT_LIMIT = 60.0
 """Seconds that fetching files out of the sandbox may keep the finished answer waiting."""
 
+_BUSY_COLLECT_LIMIT = 5.0
+"""The same while a call goes on as a job: a sandbox takes one command at a time, and may still be at that one (S4)."""
+
 _CATCH_UP_LIMIT = 1.5
 """Seconds that showing the answer may keep the run open: a Host slower than that is not waited for."""
 
@@ -95,7 +98,8 @@ class Closing:
         )
 
     def _collect_until(self) -> float:
-        return min(clock.now() + _COLLECT_LIMIT, self._latest())
+        limit = _BUSY_COLLECT_LIMIT if self._parts.jobs.without_result else _COLLECT_LIMIT
+        return min(clock.now() + limit, self._latest())
 
     def _latest(self) -> float:
         """When the last words have to go out, whatever is not settled by then."""

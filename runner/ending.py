@@ -55,17 +55,21 @@ def stopped(
     usage: Usage | None,
     record: Mapping[str, Json] | None = None,
     file_ids: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> tuple[Event, ...]:
-    """The last events of a run that could not end by itself; what its tools said and made is not lost for that."""
+    """The last events of a run that could not end by itself; what its tools said and made is not lost for that.
+
+    `notes` follow the sentence on how it ended, where there is an answer.
+    """
     if isinstance(outcome, RunCancelled):
-        return _cancelled(visible, say, usage, record)
+        return _cancelled(visible, say, usage, record, notes)
     log = Log(_owner_words(outcome)[:_WORDS_LIMIT], "error")
     notice = _notice_for(outcome, visible, say)
     if notice is None:
         return (log, _failed(outcome, usage))
     if notice:
         visible.note(notice)
-    return (log, *answered(visible, say, usage, record=record, file_ids=file_ids, finish_reason="error"))
+    return (log, *answered(visible, say, usage, notes=notes, record=record, file_ids=file_ids, finish_reason="error"))
 
 
 def hint(outcome: BaseException, say: Say) -> str | None:
@@ -91,10 +95,13 @@ def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple
     return head(text, low) + note, None
 
 
-def _cancelled(visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None) -> tuple[Event, ...]:
+def _cancelled(
+    visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None, notes: tuple[str, ...]
+) -> tuple[Event, ...]:
     """A harmless result first, so that the Host sees its own flag and marks the run cancelled (host-contract §14)."""
     if visible.shown:
-        visible.note(say(Notice.STOPPED_NOTE))
+        for note in (say(Notice.STOPPED_NOTE), *notes):
+            visible.note(note)
         first: Event = Answer(*fitted(visible.text, record, say(Notice.TRANSPORT_LIMIT_NOTE)))
     else:
         first = Log("stopped on request before anything was said")

@@ -18,7 +18,7 @@ from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
-from runner.small.manner import Again, Halt, Manner, Standard
+from runner.small.manner import Again, Go, Halt, Manner, Standard
 from runner.steering import Steering
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
@@ -117,8 +117,10 @@ class Loop:
         if not reply.calls or self._concluding:
             self._remember(reply)
             return False, Ending(cut=reply.cut, concluded=self._concluding)
-        done = await self._round(reply, one_by_one=step.one_by_one)
+        done = await self._round(step)
         self._view.add(done.turn)
+        if done.offers is not None:
+            self._view.offer(done.offers)
         if done.pictures is not None and not self._view.images_left_out:
             self._view.add(done.pictures)
         halt = self._manner.ran(done.outcomes)
@@ -131,13 +133,14 @@ class Loop:
             self._turns.note(note)
         return False, Ending()
 
-    async def _round(self, reply: Reply, *, one_by_one: bool) -> Round:
+    async def _round(self, step: Go) -> Round:
+        reply = step.reply
         if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):
             self._concluding = True
             return await self._rounds.refuse(reply, NO_MORE_TOOLS)
         if reply.cut:
             return await self._rounds.refuse(reply, CUT_OFF)
-        return await self._rounds.run(reply, self._deadline.wrap_up, one_by_one=one_by_one)
+        return await self._rounds.run(reply, self._deadline.wrap_up, one_by_one=step.one_by_one, small=step.small)
 
     def _conclude_when_late(self) -> None:
         """After a tool round that reached the deadline's shadow, the next turn is the last."""

@@ -31,12 +31,14 @@ from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.small.choice import manner_of
+from runner.small.evidence import Evidence
 from runner.small.manner import Manner
-from runner.small.part import EVERY_PART
+from runner.small.part import EVERY_PART, Part
 from runner.small.part import Parts as SmallParts
 from runner.steering import Steering
 from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
+from runner.tools.jobs import Jobs
 from runner.tools.results import Renderer
 from runner.turn import Turns
 from runner.view import RunView
@@ -78,6 +80,7 @@ class Parts:
     steering: Steering
     memory: ToolMemory
     manner: Manner
+    jobs: Jobs
 
 
 async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
@@ -98,9 +101,12 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         around.delivery.may_be_silent,
         manner,
     )
-    rounds = _rounds(around, start)
+    jobs = Jobs()
+    rounds = _rounds(around, start, jobs)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
-    return Parts(context, view, turns, rounds, Steering(around.host, start.speakers), start.memory, manner)
+    own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
+    steering = Steering(around.host, start.speakers, own)
+    return Parts(context, view, turns, rounds, steering, start.memory, manner, jobs)
 
 
 def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
@@ -153,17 +159,19 @@ def _budget(around: Surroundings, checkpoint: Checkpoint | None, model_id: str) 
     return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported, learned=learned)
 
 
-def _rounds(around: Surroundings, start: Assembled) -> Rounds:
-    settings = around.settings
+def _rounds(around: Surroundings, start: Assembled, jobs: Jobs) -> Rounds:
+    settings, parts = around.settings, around.small_parts
     executor = Executor(
         around.delivery.listening(around.sandbox.call_tool),
         Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
         around.tool_slots,
         around.outbox.post,
         serial=settings.tools.mode is ToolMode.SERIAL,
+        jobs=jobs if Part.JOBS in parts else None,
     )
     taken = (call.id for unit in start.view.units if isinstance(unit, AssistantTurn) for call in unit.calls)
-    return Rounds(start.catalogue, executor, around.progress, around.say, CallIds(taken), start.memory)
+    evidence = Evidence() if Part.EVIDENCE in parts else None
+    return Rounds(start.catalogue, executor, around.progress, around.say, CallIds(taken), start.memory, evidence)
 
 
 def _skill_chars(settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""Rounds of tools: the calls of one reply become one unit with all its results (D2–D9)."""
+"""Rounds of tools: the calls of one reply become one unit with all its results (D2–D9, S4, S5)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from config.notices import Notice
+from runner import clock
+from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Part, Text, UserTurn
 from runner.memory import ToolMemory
 from runner.models.reply import Reply
 from runner.progress import TOOL_PATIENCE, Progress
+from runner.small.evidence import Evidence
+from runner.tools import jobs
 from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Batch, Executor, Outcome
@@ -22,20 +26,29 @@ NO_MORE_TOOLS = (
 CUT_OFF = (
     "not run: your reply reached its length limit inside this call. Repeat the call alone, with shorter arguments."
 )
+LOOK_SECONDS = 5.0
+"""How long a console or log may take to be read after an action."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round brought. `pictures` follow the results in a user turn; `terminated`: D5 ends the run."""
+    """What one round brought. `pictures` follow the results in a user turn; `terminated`: D5 ends the run.
+
+    `offers`: a tool that is on offer from now on, since a call of this round became the first job (S4).
+    """
 
     turn: AssistantTurn
     pictures: UserTurn | None
     outcomes: tuple[Outcome, ...]
     terminated: bool
+    offers: ToolSpec | None = None
 
 
 class Rounds:
-    """The tools of one run. `count` is how many rounds ran so far."""
+    """The tools of one run. `count` is how many rounds ran so far.
+
+    `evidence`: what consoles and logs have told; None: nobody looks at them (S5).
+    """
 
     def __init__(
         self,
@@ -45,9 +58,11 @@ class Rounds:
         say: Callable[..., str],
         ids: CallIds,
         memory: ToolMemory,
+        evidence: Evidence | None = None,
     ) -> None:
         self.catalogue = catalogue
         self._memory = memory
+        self._evidence = evidence
         self._executor = executor
         self._progress = progress
         self._say = say
@@ -55,19 +70,39 @@ class Rounds:
         self.count = 0
         self.calls = 0
 
-    async def run(self, reply: Reply, until: float | None, *, one_by_one: bool = False) -> Round:
+    async def run(self, reply: Reply, until: float | None, *, one_by_one: bool = False, small: bool = False) -> Round:
         """Run the calls of a reply; what is open at `until` (the loop's clock) gets a result that says so (D9).
 
-        `one_by_one`: never two at once, whatever the binding says (S3).
+        `one_by_one`: never two at once, whatever the binding says (S3). `small`: slow calls become jobs sooner (S4),
+        and actions bring new errors along (S5).
         """
         self.count += 1
         wanted = self._wanted(reply)
-        executor = replace(self._executor, serial=True) if one_by_one else self._executor
+        executor = replace(
+            self._executor,
+            serial=one_by_one or self._executor.serial,
+            soft_seconds=jobs.SMALL_SOFT_SECONDS if small else jobs.SOFT_SECONDS,
+        )
         batch = executor.batch(wanted, self.catalogue)
-        names = ", ".join(dict.fromkeys(call.name for call in wanted))
-        with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=names), TOOL_PATIENCE):
+        with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=self._spoken(wanted)), TOOL_PATIENCE):
             outcomes = await batch.run(until=until)
+            if small and self._evidence is not None:
+                outcomes = await self._with_evidence(self._evidence, outcomes, until)
         return self._round(reply, outcomes, terminated=batch.all_terminate())
+
+    async def _with_evidence(
+        self, evidence: Evidence, outcomes: tuple[Outcome, ...], until: float | None
+    ) -> tuple[Outcome, ...]:
+        """The outcomes with the new errors that their tools report; a look that fails costs nothing but itself."""
+        added = list(outcomes)
+        for look in evidence.looks(outcomes, self.catalogue):
+            left = LOOK_SECONDS if until is None else min(LOOK_SECONDS, until - clock.now())
+            told = await self._executor.aside(look.witness, {}, left) if left > 0 else None
+            if told is not None:
+                limit = self._executor.renderer.result_chars
+                rendered = evidence.with_news(added[look.at].rendered, look.witness, told, limit=limit)
+                added[look.at] = replace(added[look.at], rendered=rendered)
+        return tuple(added)
 
     async def refuse(self, reply: Reply, why: str) -> Round:
         """Answer every call of a reply without running any. It counts as a round: a model may not go on like this."""
@@ -81,6 +116,14 @@ class Rounds:
         gone = frozenset(entry.name for entry in self.catalogue if entry.is_sandbox)
         self.catalogue = self.catalogue.only(lambda entry: not entry.is_sandbox)
         return gone
+
+    def _spoken(self, wanted: Sequence[WantedCall]) -> str:
+        """The tools that a person waits for; in place of a question for a job, those that still run."""
+        kept = self._executor.jobs
+        names = [call.name for call in wanted if call.name != jobs.JOB_OUTPUT]
+        if kept is not None and len(names) < len(wanted):
+            names += [job.tool for job in kept.without_result]
+        return ", ".join(dict.fromkeys(names))
 
     def _wanted(self, reply: Reply) -> list[WantedCall]:
         self.calls += len(reply.calls)
@@ -98,7 +141,15 @@ class Rounds:
             provider_fields=reply.provider_fields,
         )
         self._memory.add(outcomes)
-        return Round(turn, _pictures(outcomes), outcomes, terminated)
+        return Round(turn, _pictures(outcomes), outcomes, terminated, self._offers())
+
+    def _offers(self) -> ToolSpec | None:
+        """The tool for the output of jobs, once there is a job."""
+        kept = self._executor.jobs
+        if kept is None or not kept.any or self.catalogue.get(jobs.JOB_OUTPUT) is not None:
+            return None
+        self.catalogue = self.catalogue.with_own(jobs.JOB_ENTRY)
+        return jobs.JOB_SPEC
 
 
 def _pictures(outcomes: Sequence[Outcome]) -> UserTurn | None:

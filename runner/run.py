@@ -34,6 +34,7 @@ from runner.small.choice import most_rounds
 from runner.small.part import EVERY_PART
 from runner.small.part import Parts as SmallParts
 from runner.tools.execute import ToolSlots
+from runner.tools.jobs import Job
 from runner.visible import Visible
 
 _CLOSING_LIMIT = 0.5
@@ -148,13 +149,14 @@ class _Run:
     def _ended(self, ending: Ending) -> tuple[Event, ...]:
         """The last events of a run that ended by itself; a silent one says nothing at all (D5)."""
         around = self._around
+        self._name_open_jobs()
         around.delivery.quote(around.visible)
         if self._silent(ending):
             if around.outbox.last_shown is None:
                 return (Completed(usage=self._usage()),)
             # A passing notice stands on the card, where it may not stay.
             around.visible.note(self._say(Notice.DONE))
-        notes = (*self._notes_on_answer(ending), *self._notes_on_files())
+        notes = (*self._notes_on_answer(ending), *self._notes_on_files(), *self._notes_on_jobs())
         files = tuple(around.sandbox.collected.file_ids)
         return answered(around.visible, self._say, self._usage(), notes=notes, record=self._record(), file_ids=files)
 
@@ -172,6 +174,18 @@ class _Run:
         notes = ((Notice.FILES_TOO_LARGE_NOTE, Unsent.LIMIT), (Notice.FILES_FAILED_NOTE, Unsent.FAILED))
         return [self._say(notice, files=names) for notice, why in notes if (names := left.names(why))]
 
+    def _notes_on_jobs(self) -> list[str]:
+        """What the person has to know about calls that are given up: nobody stops them (S4)."""
+        tools = dict.fromkeys(job.tool for job in self._open_jobs())
+        return [self._say(Notice.OPEN_JOBS_NOTE, tools=", ".join(tools))] if tools else []
+
+    def _name_open_jobs(self) -> None:
+        for job in self._open_jobs():
+            self._around.warn(f"{job.id}: {job.tool} is no longer waited for and may still be running")
+
+    def _open_jobs(self) -> tuple[Job, ...]:
+        return self._parts.jobs.without_result if self._parts else ()
+
     def _silent(self, ending: Ending) -> bool:
         """Whether the run ends without a word: nothing was said, and nothing had to be."""
         if self._around.visible.shown or self._around.delivery.spoke:
@@ -184,11 +198,14 @@ class _Run:
         self._hint = hint(outcome, self._say)
         if isinstance(outcome, RunCancelled):
             around.delivery.hush()
+        else:
+            self._name_open_jobs()
         if self._closing is not None:
             await self._closing.save_what_was_learned()
             await self._closing.name_what_stays_open(look=not isinstance(outcome, RunCancelled))
         files = tuple(around.sandbox.collected.file_ids)
-        return stopped(outcome, around.visible, self._say, self._usage(), self._record(), files)
+        notes = tuple(self._notes_on_jobs())
+        return stopped(outcome, around.visible, self._say, self._usage(), self._record(), files, notes)
 
     def _say(self, notice: Notice, **values: object) -> str:
         """A sentence of the runner in the language of the newest thing said."""
@@ -226,17 +243,18 @@ class _Run:
             around.warn(note)
         parts = self._parts = await make_parts(around, start, bench)
         self._closing = Closing(around, parts, self._deadline)
-        return await Loop(
-            parts.view,
-            parts.turns,
-            parts.rounds,
-            parts.steering,
-            self._deadline,
-            self._settle,
-            max_rounds=most_rounds(around.settings, around.small_parts),
-            clock=clock.now,
-            manner=parts.manner,
-        ).run()
+        async with parts.jobs.kept():
+            return await Loop(
+                parts.view,
+                parts.turns,
+                parts.rounds,
+                parts.steering,
+                self._deadline,
+                self._settle,
+                max_rounds=most_rounds(around.settings, around.small_parts),
+                clock=clock.now,
+                manner=parts.manner,
+            ).run()
 
     async def _settle(self, ending: Ending) -> None:
         if self._closing is not None:

@@ -2,52 +2,89 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
+from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.conversation.current import parts_of_input
+from runner.conversation.current import NOTHING_SAID, parts_of_input
+from runner.conversation.history import read_row, rows_after
 from runner.conversation.speakers import Speakers
-from runner.conversation.units import Part, UserTurn
+from runner.conversation.units import Part, Text, UserTurn
 from runner.errors import HostCallFailed
-from runner.host import Host
+from runner.host import STEERING_LIMIT, Host
 
 
 @dataclass(slots=True)
 class Steering:
     """Pulls follow-ups of one run.
 
+    `event_id`: of the current message; None where newer messages of the chat belong to other runs (J5).
     `pulled` counts what came, `unanswered` what came since the last reply, `failed_pulls` what could not be asked for;
     `newest_text` is what was said last. All for the log and the language of notices.
     """
 
     host: Host
     speakers: Speakers
+    event_id: str | None = None
     pulled: int = 0
     unanswered: int = 0
     failed_pulls: int = 0
     newest_text: str = ""
+    _heard: set[str] = field(default_factory=set)
+    _recovered: set[str] = field(default_factory=set)
 
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
 
         A pull that fails twice is counted and treated as silence: the answer matters more (Q4).
         """
-        items = await self._items() or ()
-        if not items:
+        items, sure = await self._items()
+        missed = () if sure else await self._missed()
+        if not items and not missed:
             return None
-        self.pulled += len(items)
-        self.unanswered += len(items)
-        self.newest_text = items[-1].input.to_text() or self.newest_text
-        return UserTurn(tuple(part for item in items for part in self._parts(item)))
+        self.pulled += len(missed) + len(items)
+        self.unanswered += len(missed) + len(items)
+        parts = [*map(self._row_part, missed), *(part for item in items for part in self._parts(item))]
+        self.newest_text = items[-1].input.to_text() if items else missed[-1].content or self.newest_text
+        return UserTurn(tuple(parts))
 
-    async def _items(self) -> list[SteeringInputItem] | None:
+    async def _items(self) -> tuple[Sequence[SteeringInputItem], bool]:
+        """What the Host hands over, and whether that is sure to be all."""
+        sure = True
         for _ in range(2):
-            with suppress(HostCallFailed):
-                return await self.host.steering()
+            try:
+                items = await self.host.steering()
+            except HostCallFailed:
+                sure = False
+                continue
+            self._heard.update(item.event.event_id for item in items)
+            return [item for item in items if item.event.event_id not in self._recovered], sure
         self.failed_pulls += 1
-        return None
+        return (), False
+
+    async def _missed(self) -> Sequence[TranscriptItem]:
+        """Follow-ups that got lost on their way, oldest first.
+
+        The Host hands out each once, so what is lost with a reply, or is too large for one (a picture of 8 MB), never
+        comes again. The transcript has what was said, with words for the pictures.
+        """
+        if self.event_id is None:
+            return ()
+        try:
+            page = await self.host.history_page(limit=STEERING_LIMIT)
+        except HostCallFailed:
+            return ()
+        newer = rows_after(page.items, self.event_id)
+        known = self._heard | self._recovered
+        missed = [item for item in newer if item.role == "user" and item.event_id not in known]
+        self._recovered.update(item.event_id for item in missed)
+        return missed
+
+    def _row_part(self, item: TranscriptItem) -> Text:
+        row = read_row(item)
+        return Text(self.speakers.says(row.actor_id, row.text) if row else NOTHING_SAID)
 
     def answered(self) -> None:
         """The model has replied to everything said so far."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from runner.context.budget import Budget
 from runner.context.compaction import Context, View
 from runner.context.overflow import Overflow, recognise
-from runner.conversation.request import Request
+from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
 from runner.errors import RETRYABLE_TROUBLES, ModelFailed
 
@@ -32,6 +32,7 @@ class RunView:
         self._suspected: tuple[str, int] | None = None
         self._without_images = False
         self._calls_in_words = False
+        self._gone: set[str] = set()
 
     @property
     def images_left_out(self) -> bool:
@@ -98,11 +99,18 @@ class RunView:
         if self._before_doubt is not None:
             self._view, self._before_doubt, self._without_images = self._before_doubt, None, False
 
+    def offer(self, tool: ToolSpec) -> None:
+        """Offer one tool more, from the next request on (S4)."""
+        self._view = replace(self._view, tools=(*self._view.tools, tool))
+
     def withdraw(self, names: Collection[str]) -> None:
-        """Offer some tools no longer (a lost sandbox, H1).
+        """Offer some tools no longer (a lost sandbox, H1), from the next request on: a job may lose it at any time.
 
         Where none is left, earlier calls become words: some providers refuse a history with calls and no tools.
         """
+        self._gone |= set(names)
+
+    def _take_out(self, names: Collection[str]) -> None:
         tools = tuple(tool for tool in self._view.tools if tool.name not in names)
         units, question = self._view.units, self._view.question
         self._view = replace(self._view, tools=tools)
@@ -121,6 +129,9 @@ class RunView:
         `visible`: the person has seen text of this run. `conclude`: tools stay listed, but none may be called (D6).
         Raises InputTooLarge, CountFailed (for this model), CountingUnavailable (for any).
         """
+        if self._gone:
+            self._take_out(self._gone)
+            self._gone = set()
         fitted = await self._context.fit(self._view, model=model_id, budget=self._budget(model_id), visible=visible)
         self._view, self._tokens = fitted.view, fitted.tokens
         if conclude and fitted.request.tools:

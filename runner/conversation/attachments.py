@@ -11,7 +11,7 @@ from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAt
 from runner.conversation.file_names import one_line
 
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
-_VOICE_NAMES = frozenset({"voice", "voice.silk"})
+VOICE_NAMES = frozenset({"voice", "voice.silk"})
 """What the Host calls a voice message among the content elements (host-contract §5)."""
 
 _CHAIN = "message_chain"
@@ -81,7 +81,7 @@ def _same_payload(one: InputAttachment, other: InputAttachment) -> bool:
 
 
 def _attached(item: InputAttachment, among: list[InputAttachment]) -> Attached:
-    voice = item.type == "voice" or (item.name or "") in _VOICE_NAMES
+    voice = item.type == "voice" or (item.name or "") in VOICE_NAMES
     voice = voice or any(other.type == "voice" and _same_payload(item, other) for other in among)
     return Attached(
         kind="voice" if voice else item.type or "file",
@@ -95,12 +95,12 @@ def _attached(item: InputAttachment, among: list[InputAttachment]) -> Attached:
 
 def _loose(element: ContentElement) -> Attached:
     name = element.file_name or ""
-    return Attached("voice" if name in _VOICE_NAMES else "file", name, size=_bytes_in(element.file_base64))
+    return Attached("voice" if name in VOICE_NAMES else "file", name, size=_bytes_in(element.file_base64))
 
 
 def _is_listed(element: ContentElement, names: set[str], *, voices: bool) -> bool:
     name = element.file_name or ""
-    return name in names or (voices and name in _VOICE_NAMES)
+    return name in names or (voices and name in VOICE_NAMES)
 
 
 def _bytes_in(base64: str | None) -> int | None:

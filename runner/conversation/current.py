@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -9,7 +10,8 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput
 
-from runner.conversation.attachments import Place, attached, lines_of
+from runner.conversation import quotes
+from runner.conversation.attachments import Attached, Place, attached, lines_of
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Part, Reference, Text, UserTurn
 
@@ -22,6 +24,9 @@ NOWHERE: Mapping[str, Place] = MappingProxyType({})
 _HOST_IMAGE = "[Image]"
 """What the Host writes in place of a picture that the primary model cannot see (host-contract §5)."""
 
+_PINNED = "\n\nMCP resource context selected by LangBot host:"
+"""How the Host begins what it appends to a message: MCP resources that the pipeline pins."""
+
 
 def parts_of_input(
     value: AgentInput, actor_id: str | None, speakers: Speakers, places: Mapping[str, Place] = NOWHERE
@@ -31,9 +36,11 @@ def parts_of_input(
     `places` tells by reference which files stand in the sandbox. `input.text` counts rather than the text
     elements: pinned resources stand only there (pitfall 20).
     """
-    files = lines_of(attached(value), places)
+    came = attached(value)
+    files = lines_of(came, places)
     pictures = tuple(image for element in value.contents for image in _images(element)) or _attached_pictures(value)
-    words = "\n".join(filter(None, [_text_of(value), *files]))
+    said = _marks_apart(quotes.in_words(_text_of(value)), came)
+    words = "\n".join(filter(None, [said, *files]))
     if not words.strip() and not pictures:
         words = NOTHING_SAID
     return (Text(speakers.says(actor_id, words)), *pictures) if words.strip() or speakers.group else pictures
@@ -60,15 +67,36 @@ def current_turn(
 def said_in(value: AgentInput) -> str:
     """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
     texts = [element.text for element in value.contents if element.type == "text" and element.text]
-    own = "\n".join(text for text in texts if text.strip() != _HOST_IMAGE)
-    return (own if texts else value.to_text()).strip()
+    own = [text.partition(_PINNED)[0] for text in texts or [value.to_text()]]
+    return quotes.in_words("\n".join(text for text in own if text.strip() != _HOST_IMAGE)).strip()
 
 
 def _text_of(value: AgentInput) -> str:
-    """`input.text`, or the text elements where it says nothing."""
-    if value.text and value.text.strip():
-        return value.text
-    return " ".join(element.text for element in value.contents if element.type == "text" and element.text)
+    """`input.text`, or the text elements where it says nothing.
+
+    The Host glues the elements together, a quoted message and what was said to it too: they are put apart again.
+    """
+    texts = [element.text for element in value.contents if element.type == "text" and element.text]
+    said, glued = value.text or "", "".join(texts)
+    # Pinned resources stand at the end of the text, and in the first element where there are elements.
+    if not said.strip() or (len(texts) > 1 and len(said) == len(glued)):
+        return _apart(texts)
+    return _apart(texts) + said[len(glued) :] if said.startswith(glued) else said
+
+
+def _marks_apart(text: str, files: Sequence[Attached]) -> str:
+    """Outside a pipeline the text holds the Host's marks of files, glued to what is said: `[File]plan.pdfRead it`."""
+    names = "|".join(re.escape(name) for name in sorted({file.name for file in files} - {""}, key=len, reverse=True))
+    marks = r"\[Image\]|\[Voice\]" + (rf"|\[File\](?:{names})" if names else "")
+    return re.sub(rf"((?:{marks})+)(?=[^\s\[])", r"\1\n", text) if files else text
+
+
+def _apart(texts: Sequence[str]) -> str:
+    """The texts in a row, on lines of their own where no white space stands between them."""
+    whole = ""
+    for text in texts:
+        whole += f"\n{text}" if whole and not (whole[-1].isspace() or text[0].isspace()) else text
+    return whole
 
 
 def _attached_pictures(value: AgentInput) -> tuple[Image, ...]:

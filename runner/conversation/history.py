@@ -13,6 +13,8 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.conversation import quotes
+from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
 from runner.conversation.file_names import one_line
 from runner.conversation.record import Record
@@ -53,14 +55,20 @@ def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[Transcri
     return newest_first[place + 1 :][::-1]
 
 
+def rows_after(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
+    """The rows newer than the current event, oldest first; none when it is not among `items` (newest first)."""
+    newest_first = list(items)
+    place = next((place for place, item in enumerate(newest_first) if item.event_id == event_id), 0)
+    return newest_first[:place][::-1]
+
+
 def read_row(item: TranscriptItem) -> Row | None:
     """One row, None when there is nothing to say in it. Never raises: a row it cannot read gives its plain text."""
     if item.role not in ("user", "assistant"):
         return None
     body = item.content_json if item.content_json is not None else {"content": item.content}
     text = _text_of(body.get("content")) or (item.content or "")
-    if item.role == "assistant":
-        text = without_thoughts(text)
+    text = without_thoughts(text) if item.role == "assistant" else quotes.in_words(text)
     text = sendable(text)
     if not text.strip():
         return None
@@ -139,7 +147,7 @@ def _element_text(element: object) -> str:
         text = element.get("text")
         return text if isinstance(text, str) else ""
     name = element.get("file_name")
-    if isinstance(name, str) and name.startswith("voice."):
+    if isinstance(name, str) and name in VOICE_NAMES:
         return "[voice message]"
     word = _WORDS_FOR.get(str(kind), "attachment")
     known = one_line(name if isinstance(name, str) else None)

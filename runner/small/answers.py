@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from runner.conversation.cut import head
 from runner.events import Json
+from runner.tools.jobs import JOB_OUTPUT
 
 GIST_CHARACTERS: Final = 300
+AWAITED: Final = (
+    "Your reply was not sent yet: {tool} goes on as {job}, and you have not seen its result. Call {tool_name} for "
+    "{job} to wait for it. If it need not end, answer once more and say that it may go on."
+)
 _ECHO_LEAST = 200
 _ADMITS = re.compile(
     r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
@@ -98,6 +103,14 @@ def leaves_open(done: Sequence[Done], *, can_read: bool) -> str | None:
             "Your reply was not sent yet: nothing has looked at what you wrote. Read it once and check it, then answer."
         )
     return None
+
+
+def leaves_jobs(awaited: Mapping[str, str]) -> str | None:
+    """What to say at the end while the result of a job was not seen; None without one. `awaited`: tools by job (S4)."""
+    if not awaited:
+        return None
+    job, tool = next(iter(awaited.items()))
+    return AWAITED.format(tool=tool, job=job, tool_name=JOB_OUTPUT)
 
 
 def _squeezed(text: str) -> str:

@@ -14,6 +14,7 @@ from runner.small.manner import Manner, Standard
 from runner.small.memory import KEY, Memory
 from runner.small.part import EVERY_PART, Part, Parts
 from runner.tools.catalogue import Catalogue
+from runner.tools.jobs import JOB_OUTPUT
 
 
 def is_standard(settings: Settings) -> bool:
@@ -23,7 +24,7 @@ def is_standard(settings: Settings) -> bool:
 
 def reserved_names(settings: Settings) -> tuple[str, ...]:
     """Names that tools of the Host may not have, since the loop's own tools have them."""
-    return () if is_standard(settings) else PSEUDO_TOOLS
+    return (JOB_OUTPUT,) if is_standard(settings) else PSEUDO_TOOLS
 
 
 def most_rounds(settings: Settings, parts: Parts = EVERY_PART) -> int:

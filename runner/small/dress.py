@@ -16,6 +16,7 @@ from runner.small.guided import response_format
 from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reply_tool import REPLY_SPEC
 from runner.small.shown import LOAD_SPEC, choose
+from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.results import ErrorCode
 
 HISTORY_TURNS: Final = 12
@@ -107,8 +108,10 @@ class Dresser:
             return ((REPLY_SPEC,) if mode.replies else ()), None
         if not mode.small or Part.RANKING not in self.parts:
             return (*offered, *((REPLY_SPEC,) if mode.replies else ())), None
-        shown = choose(offered, wants.query, most=wants.most, loaded=wants.loaded, recent=wants.recent)
-        pseudo = (*((LOAD_SPEC,) if shown.index else ()), *((REPLY_SPEC,) if mode.replies else ()))
+        own = tuple(tool for tool in offered if tool.name == JOB_OUTPUT)
+        others = tuple(tool for tool in offered if tool.name != JOB_OUTPUT)
+        shown = choose(others, wants.query, most=wants.most, loaded=wants.loaded, recent=wants.recent)
+        pseudo = (*own, *((LOAD_SPEC,) if shown.index else ()), *((REPLY_SPEC,) if mode.replies else ()))
         return (*shown.tools, *pseudo), shown.index
 
     def _lines(self, tools: Sequence[ToolSpec], mode: Mode, own: str | None, wants: Wants) -> tuple[str, ...]:

@@ -27,9 +27,10 @@ from runner.small.shown import LOAD, LOAD_SPEC
 from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Outcome
+from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.prepare import Ready, WantedCall, prepare
 
-PSEUDO_TOOLS = (REPLY, LOAD)
+PSEUDO_TOOLS = (REPLY, LOAD, JOB_OUTPUT)
 """Names that no tool of the Host may have while this manner is on."""
 
 MALFORMED_ENOUGH = 2
@@ -83,6 +84,7 @@ class Guiding:
         self._query = ""
         self._tail: str | None = None
         self._done: list[Done] = []
+        self._awaited: dict[str, str] = {}
         self._steps = 0
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
@@ -251,12 +253,12 @@ class Guiding:
                 self._ladder.valid(call.name)
             if mode.small and Part.MAX_STEPS in self._parts and self._steps >= self._settings.max_steps:
                 return self._out_of_steps()
-            return Go(self._without_bad(reply, ready, bad), one_by_one=one_by_one)
+            return Go(self._without_bad(reply, ready, bad), one_by_one=one_by_one, small=mode.small)
         assert bad is not None
         if bad[0].name == LOAD and Part.RANKING in self._parts:
             return self._load(bad[0])
         if Part.LADDER not in self._parts:
-            return Go(reply, one_by_one=one_by_one)
+            return Go(reply, one_by_one=one_by_one, small=mode.small)
         return self._slip(bad[0].name, bad[1] or "")
 
     def _without_bad(self, reply: Reply, ready: tuple[RawCall, ...], bad: tuple[RawCall, str | None] | None) -> Reply:
@@ -326,10 +328,10 @@ class Guiding:
     def _left_open(self) -> str | None:
         if Part.WRAP_UP not in self._parts:
             return None
-        return answers.leaves_open(self._done, can_read=self._can_read())
+        return answers.leaves_open(self._done, can_read=self._can_read()) or answers.leaves_jobs(self._awaited)
 
     def _can_read(self) -> bool:
-        return any(entry.read_only for entry in self._catalogue)
+        return any(entry.read_only and not entry.own for entry in self._catalogue)
 
     def _send_back(self, text: str) -> Again:
         self._tail = self._ladder.unlike_before(text)
@@ -343,14 +345,23 @@ class Guiding:
         for outcome in outcomes:
             done = _done(outcome)
             self._done.append(done)
-            circle = self._circles.add(
-                Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=done.reads)
-            )
+            self._await(outcome)
+            reads = outcome.entry is not None and outcome.entry.read_only
+            circle = self._circles.add(Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=reads))
             if judges and circle is Circle.STOP:
                 return Halt((self._say(Notice.IN_CIRCLES),))
             if judges and circle is Circle.FLAG:
                 self._tail = self._ladder.unlike_before(FLAGGED)
         return None
+
+    def _await(self, outcome: Outcome) -> None:
+        """Remember the jobs whose result the model has not seen (S4)."""
+        if outcome.job is None:
+            return
+        if outcome.rendered.pending:
+            self._awaited[outcome.job.id] = outcome.job.tool
+        else:
+            self._awaited.pop(outcome.job.id, None)
 
     def asked(self, text: str) -> None:
         self._query = text
@@ -366,10 +377,11 @@ class Guiding:
 
 
 def _done(outcome: Outcome) -> Done:
-    error = outcome.rendered.error
-    reads = outcome.entry is not None and outcome.entry.read_only
-    call = outcome.call
-    return Done(call.name, call.arguments, outcome.rendered.body, error.value if error else None, reads)
+    """A call with its result; that it goes on as a job is none, and asking for one looks at nothing (S4)."""
+    call, rendered, entry = outcome.call, outcome.rendered, outcome.entry
+    reads = entry is not None and entry.read_only and not entry.own
+    body = "" if rendered.pending else rendered.body
+    return Done(call.name, call.arguments, body, rendered.error.value if rendered.error else None, reads)
 
 
 def _unseen(reply: Reply) -> bool:

@@ -16,10 +16,14 @@ from runner.tools.execute import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The reply stands: show what it holds and run its calls; `one_by_one` whatever the binding says."""
+    """The reply stands: show what it holds and run its calls; `one_by_one` whatever the binding says.
+
+    `small`: slow calls become jobs sooner (S4), and actions bring new errors along (S5).
+    """
 
     reply: Reply
     one_by_one: bool = False
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True)

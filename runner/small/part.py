@@ -34,6 +34,8 @@ class Part(StrEnum):
     LOOP_BREAKER = "loop-breaker"  # S3: circles of calls, judged by their outcome
     CHANT_BREAKER = "chant-breaker"  # S3: text that repeats itself, white space without end
     WRAP_UP = "wrap-up"  # S3: open work at the end is bounced once
+    JOBS = "jobs"  # S4: a slow call goes on as a job, in any profile
+    EVIDENCE = "evidence"  # S5: new errors of a console or log ride along with an action
     EMPTY_RETRY = "empty-retry"  # S3: an empty reply is asked for once more
     REPLY_TOOL = "reply-tool"  # S8: the answer is a call, too
     SCHEMA = "schema"  # S8: a JSON schema with the request, in the format `guided`

@@ -44,7 +44,8 @@ class Entry:
     """One tool on offer. `spec.name` is what the model calls it, `host_name` what the Host calls it.
 
     `read_only` is a hint from the name (S3). `changes_things` marks the platform tools of J3: strict arguments, no
-    repair, once for a call. `lane`: calls of one lane never run beside each other (`activate`, platform tools).
+    repair, once for a call. `lane`: calls of one lane never run beside each other (`activate`, platform tools). `own`:
+    a tool of the loop itself, which the Host does not know.
     """
 
     spec: ToolSpec
@@ -53,6 +54,7 @@ class Entry:
     read_only: bool = False
     changes_things: bool = False
     lane: str | None = None
+    own: bool = False
 
     @property
     def name(self) -> str:
@@ -108,6 +110,10 @@ class Catalogue:
         """The names most like one that does not exist, best first."""
         found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=count, cutoff=0.5)
         return tuple(found)
+
+    def with_own(self, entry: Entry) -> Catalogue:
+        """The same catalogue with a tool of the loop itself; its name must have been reserved."""
+        return Catalogue((*self.entries, entry), self.notes)
 
     def only(self, keep: Callable[[Entry], bool]) -> Catalogue:
         """The same catalogue with some tools gone (a failed sandbox, `event_reply` under J2)."""

@@ -1,22 +1,28 @@
-"""Running the calls of one turn: concurrency, time limits, and one result for every call (D2, D9, J3)."""
+"""Running the calls of one turn: concurrency, time limits, and one result for every call (D2, D9, J3, S4)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from runner.conversation.record import RecordedCall
 from runner.conversation.units import ToolCall, ToolResult
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json, Log, ToolFinished, ToolStarted
+from runner.tools import jobs as slow
 from runner.tools.catalogue import Catalogue, Entry
+from runner.tools.jobs import Job, Jobs
+from runner.tools.listening import ARGUMENTS, listening_ports
 from runner.tools.prepare import Ready, Refused, WantedCall, prepare
 from runner.tools.results import EVENT_CHARACTERS, ErrorCode, Rendered, Renderer, is_heavy, started_payload
 
 CALLS_PER_RUN = 8
 CALLS_PER_WORKER = 64
+
+LISTENING_SECONDS = 3.0
+"""How long the sandbox may take to say what listens: a busy one does not answer at all."""
 
 CallTool = Callable[[str, dict[str, Json]], Awaitable[object]]
 """Asks the Host to run a tool by the Host's name; raises HostCallFailed."""
@@ -37,12 +43,16 @@ class ToolSlots:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One call and its result. `ran`: the tool was really asked, so it may have had an effect, even on a time-out."""
+    """One call and its result. `ran`: the tool was really asked, so it may have had an effect, even on a time-out.
+
+    `job`: what the call goes on as, or the one it asks for; `rendered` is pending while that has no result.
+    """
 
     call: ToolCall
     rendered: Rendered
     entry: Entry | None
     ran: bool
+    job: Job | None = None
 
     @property
     def result(self) -> ToolResult:
@@ -52,7 +62,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Everything the batches of one run share. `call_seconds` limits one call from the moment the Host is asked."""
+    """Everything the batches of one run share. `call_seconds` limits one call from the moment the Host is asked.
+
+    `jobs`: where calls go on that take longer than `soft_seconds` (S4); None: each is waited for to its end.
+    """
 
     call_tool: CallTool
     renderer: Renderer
@@ -61,12 +74,33 @@ class Executor:
     call_seconds: float = 170.0
     serial: bool = False
     enforce_schema: bool = True
+    jobs: Jobs | None = None
+    soft_seconds: float = slow.SOFT_SECONDS
     run_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_PER_RUN))
     changed: set[str] = field(default_factory=set)
 
     def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
         """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
         return Batch(self, [prepare(call, catalogue, enforce_schema=self.enforce_schema) for call in wanted])
+
+    async def aside(self, entry: Entry, values: dict[str, Json], seconds: float) -> Rendered | None:
+        """A call that the loop makes for itself, within the same slots; None for a failure, or when nothing came."""
+        try:
+            async with asyncio.timeout(seconds), self.run_slots, self.slots.semaphore:
+                rendered = await self.render(entry, await self.call_tool(entry.host_name, values))
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            return None  # the other side broke the call off
+        except Exception:  # noqa: BLE001  what the model did not ask for must not cost what it did (D3)
+            return None
+        return None if rendered.error else rendered
+
+    async def render(self, entry: Entry, value: object) -> Rendered:
+        """A tool's value as the model sees it; what takes long is done in a thread (Q2)."""
+        if is_heavy(value):
+            return await asyncio.to_thread(self.renderer.render, entry, value)
+        return self.renderer.render(entry, value)
 
 
 class Batch:
@@ -126,22 +160,58 @@ class Batch:
         return [tuple(chain) for chain in lanes.values()]
 
     async def _run_chain(self, chain: tuple[int, ...]) -> None:
+        before: Job | None = None
         for at in chain:
             prepared = self._prepared[at]
+            if isinstance(prepared, Ready) and before is not None:
+                why = slow.IN_ORDER.format(job=before.id)
+                prepared = Refused(prepared.call, ErrorCode.LIMIT, why, prepared.entry)
             if isinstance(prepared, Refused):
                 self._start(at, {})
                 self._finish(at, self._executor.renderer.error(prepared.code, prepared.text))
+            elif prepared.entry.own:
+                await self._run_own(at, prepared)
             else:
-                await self._run_call(at, prepared)
+                before = await self._run_call(at, prepared)
 
-    async def _run_call(self, at: int, ready: Ready) -> None:
-        async with AsyncExitStack() as slots:
-            await slots.enter_async_context(self._executor.run_slots)
-            await slots.enter_async_context(self._executor.slots.semaphore)
+    async def _run_own(self, at: int, ready: Ready) -> None:
+        """`job_output`: it takes no slot, since it may wait for those that do."""
+        executor, jobs = self._executor, self._executor.jobs
+        assert jobs is not None
+        self._start(at, ready.values)
+        rendered = await jobs.output(ready.values, executor.renderer, executor.soft_seconds)
+        self._finish(at, rendered, jobs.named(ready.values))
+
+    async def _run_call(self, at: int, ready: Ready) -> Job | None:
+        """Run a call to its end, or to where it goes on as a job."""
+        executor = self._executor
+        with ExitStack() as slots:
+            for semaphore in (executor.run_slots, executor.slots.semaphore):
+                await semaphore.acquire()
+                slots.callback(semaphore.release)
             self._start(at, ready.values)
             if ready.note:
-                self._executor.on_event(Log(ready.note, "warning"))
-            self._finish(at, await self._ask(at, ready))
+                executor.on_event(Log(ready.note, "warning"))
+            # Calls that may not meet others of their lane (J3) are waited for, however slow they are.
+            if executor.jobs is None or ready.entry.lane is not None:
+                self._finish(at, await self._ask(at, ready))
+                return None
+            began = asyncio.get_running_loop().time()
+            task = executor.jobs.begin(self._ask(at, ready))
+            if await executor.jobs.ended(task, executor.soft_seconds):
+                self._finish(at, task.result())
+                return None
+            job = executor.jobs.keep(task, ready.entry.name, began, slots.pop_all().close)
+        await self._go_on(at, ready, job)
+        return job
+
+    async def _go_on(self, at: int, ready: Ready, job: Job) -> None:
+        """Tell the model that its call goes on, and what is known: of a command, which ports listen by now (S4)."""
+        ports, asks = None, ready.entry.is_sandbox and ready.entry.host_name == "exec"
+        if asks:
+            told = await self._executor.aside(ready.entry, dict(ARGUMENTS), LISTENING_SECONDS)
+            ports = listening_ports(told.body) if told else None
+        self._finish(at, job.rendered or slow.started(job, ports, asked=asks), job)
 
     async def _ask(self, at: int, ready: Ready) -> Rendered:
         executor, entry = self._executor, ready.entry
@@ -160,9 +230,7 @@ class Batch:
             return self._host_failure(failure, entry)
         except Exception as failure:  # noqa: BLE001  one tool's accident must not take the run or its neighbours (D3)
             return executor.renderer.error(ErrorCode.FAILED, f"the call failed ({type(failure).__name__})")
-        if is_heavy(value):
-            return await asyncio.to_thread(executor.renderer.render, entry, value)
-        return executor.renderer.render(entry, value)
+        return await executor.render(entry, value)
 
     def _host_failure(self, failure: HostCallFailed, entry: Entry) -> Rendered:
         renderer = self._executor.renderer
@@ -181,9 +249,9 @@ class Batch:
         self._started.add(at)
         self._executor.on_event(ToolStarted(call.id, call.name, started_payload(values)))
 
-    def _finish(self, at: int, rendered: Rendered) -> None:
+    def _finish(self, at: int, rendered: Rendered, job: Job | None = None) -> None:
         prepared = self._prepared[at]
-        self._done[at] = Outcome(prepared.call, rendered, prepared.entry, at in self._asked)
+        self._done[at] = Outcome(prepared.call, rendered, prepared.entry, at in self._asked, job)
         error = rendered.body[:EVENT_CHARACTERS] if rendered.error else None
         if rendered.error:
             error = f"{rendered.error.value}: {error}"
@@ -217,6 +285,12 @@ async def _cancel_on(stop: asyncio.Event, chains: Sequence[asyncio.Task[None]]) 
     await stop.wait()
     for chain in chains:
         chain.cancel()
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancelled this very task, rather than something it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _timed_out(seconds: float | None) -> str:

@@ -45,7 +45,8 @@ class Rendered:
 
     `text` is the tool message as sent, its frame included; `body` is the same without the frame. `images` follow in a
     user turn. `references` are the ones listed in `text`. `event_payload` is small and an object (D7). `terminate`:
-    the tool asked to end the run; never set together with `error` (D5).
+    the tool asked to end the run; never set together with `error` (D5). `pending`: no result, only that the call goes
+    on (S4).
     """
 
     text: str
@@ -56,6 +57,7 @@ class Rendered:
     event_payload: Mapping[str, Json] = field(default_factory=dict)
     terminate: bool = False
     error: ErrorCode | None = None
+    pending: bool = False
 
 
 def is_heavy(value: object) -> bool:

@@ -76,6 +76,16 @@ def test_C8_every_readme_explains_the_sentence_for_a_missing_model_in_the_words_
 
 
 @every_readme
+def test_H4_every_readme_says_that_all_sandboxes_of_a_workspace_share_one_folder(locale: Locale) -> None:
+    labels = load_labels()[locale]
+    (limit,) = re.findall(
+        r"^- \*\*.*(?:\n  .*)*`/workspace`.*(?:\n  .*)*", text_of(READMES[locale]), flags=re.MULTILINE
+    )
+    assert labels["box-session-id-template"].label in limit.replace("*", "")
+    assert "/workspace" in labels["box-enabled"].help
+
+
+@every_readme
 def test_every_readme_leads_to_all_others(locale: Locale) -> None:
     links = {target.rpartition("/")[2] for target in re.findall(r"\]\(([^)#]+)", text_of(READMES[locale]))}
     assert {page.name for other, page in READMES.items() if other is not locale} <= links

@@ -108,13 +108,12 @@ class Tally:
 
 
 class Crowd:
-    """`people` talk to `platform`'s bot; `model` answers them (`ScriptedModel.script(otherwise=crowd.model)`)."""
+    """`talking` are people who speak to `platform`'s bot; `model` answers them (`ScriptedModel.script(otherwise=crowd.model)`)."""
 
-    def __init__(self, platform: CrowdPlatform, talking: Sequence[Person], pause: float = 0.0) -> None:
+    def __init__(self, platform: CrowdPlatform, talking: Sequence[Person]) -> None:
         self.tally = Tally()
         self._platform = platform
         self._people = talking
-        self._pause = pause
         # The endpoint's thread and the test's both count.
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop
@@ -140,7 +139,7 @@ class Crowd:
         number = int(re.findall(rf"{word} message (\d+)\.", newest)[-1])
         self._began(request, word, number)
         if request.texts[-1][0] == "tool":
-            return say(f"{word} answer {number}. {_PAGE}", size=80, chunk_delay=self._pause)
+            return say(f"{word} answer {number}. {_PAGE}", size=80)
         return calls(call("stamp", f"call_{number}", text=f"{word} stamp {number}"))
 
     def holding(self, request: Request) -> Reply:

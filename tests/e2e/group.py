@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from demo.processes import wait_until
 from tests.e2e.bed import Bed
-from tests.e2e.onebot import TOKEN, OneBot
+from tests.e2e.onebot import TOKEN, Json, OneBot, segment
 from tests.e2e.toolbox import request
 
 GROUP = 901
@@ -22,8 +22,8 @@ class GroupChat(OneBot):
         """LangBot's id of the group's conversation."""
         return f"group_{GROUP}"
 
-    def says(self, text: str, user: int, nickname: str) -> None:
-        """A member writes into the group."""
+    def says(self, text: str, user: int, nickname: str, parts: Sequence[Json] = ()) -> None:
+        """A member writes into the group. `parts` stand before the text."""
         self._say(
             {
                 "post_type": "message",
@@ -32,7 +32,7 @@ class GroupChat(OneBot):
                 "message_id": next(self._numbers),
                 "group_id": GROUP,
                 "user_id": user,
-                "message": [{"type": "text", "data": {"text": text}}],
+                "message": [*parts, segment("text", text=text)],
                 "raw_message": text,
                 "font": 0,
                 "sender": {"user_id": user, "nickname": nickname, "card": "", "role": "member", "title": ""},

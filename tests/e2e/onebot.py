@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from base64 import b64decode
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -38,6 +39,18 @@ class Action:
             return message
         return "".join(str(part["data"].get("text", "")) for part in message if part["type"] == "text")
 
+    @property
+    def files(self) -> list[tuple[str, bytes]]:
+        """Name and content of the files of a message it sends."""
+        message = self.params.get("message", "")
+        parts = [part["data"] for part in message if part["type"] == "file"] if isinstance(message, list) else []
+        return [(str(part["name"]), b64decode(str(part["file"]).removeprefix("base64://"))) for part in parts]
+
+
+def segment(kind: str, **data: object) -> Json:
+    """A part of a message as OneBot writes it."""
+    return {"type": kind, "data": data}
+
 
 _ANSWERS: dict[str, Any] = {
     "get_group_info": {"group_id": 900, "group_name": "Chess club", "member_count": 3},
@@ -59,6 +72,8 @@ class OneBot(Served):
         self._numbers = count(1)
         self.asked: list[Action] = []
         self.refusing: set[str] = set()
+        self.earlier: dict[int, Json] = {}
+        """What `get_msg` answers for the number of a message: those that can be quoted."""
 
     @property
     def url(self) -> str:
@@ -83,8 +98,15 @@ class OneBot(Served):
         self.asked.clear()
         self.refusing.clear()
 
-    def private(self, text: str, user: int = 501, nickname: str = "Ann") -> None:
-        """Somebody writes to the bot."""
+    def quotable(self, *parts: Json, user: int = 599, nickname: str = "Eve") -> Json:
+        """The segment that quotes a message of these parts, which somebody wrote before."""
+        number = next(self._numbers)
+        said = {"message_id": number, "time": int(time.time()), "sender": {"user_id": user, "nickname": nickname}}
+        self.earlier[number] = {**said, "message": list(parts)}
+        return segment("reply", id=str(number))
+
+    def private(self, text: str, user: int = 501, nickname: str = "Ann", parts: Sequence[Json] = ()) -> None:
+        """Somebody writes to the bot. `parts` stand before the text; without a text alone."""
         self._say(
             {
                 "post_type": "message",
@@ -92,7 +114,7 @@ class OneBot(Served):
                 "sub_type": "friend",
                 "message_id": next(self._numbers),
                 "user_id": user,
-                "message": [{"type": "text", "data": {"text": text}}],
+                "message": [*parts, *([segment("text", text=text)] if text else [])],
                 "raw_message": text,
                 "font": 0,
                 "sender": {"user_id": user, "nickname": nickname},
@@ -149,7 +171,10 @@ class OneBot(Served):
     async def _answer(self, socket: web.WebSocketResponse, call: Json) -> None:
         action = Action(str(call["action"]), dict(call.get("params") or {}))
         self.asked.append(action)
-        answer: Json = {"status": "ok", "retcode": 0, "data": _ANSWERS.get(action.name, {})}
+        data = _ANSWERS.get(action.name, {})
+        if action.name == "get_msg":
+            data = self.earlier[int(action.params["message_id"])]
+        answer: Json = {"status": "ok", "retcode": 0, "data": data}
         if action.name in self.refusing:
             answer = {"status": "failed", "retcode": 1200, "data": None, "message": "refused by the test"}
         await socket.send_str(json.dumps({**answer, "echo": call.get("echo")}))

@@ -12,6 +12,17 @@ from demo.processes import wait_until
 from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed
 from tests.e2e.callbacks import Callbacks
+from tests.e2e.chains import (
+    ADDRESS,
+    QUOTED,
+    last_said,
+    pictures,
+    posted_file,
+    posted_picture,
+    posted_quote,
+    posted_voice,
+)
+from tests.e2e.group import GroupChat
 from tests.e2e.onebot import OneBot
 from tests.e2e.scripted_model import Call, Reply, ScriptedModel, say
 
@@ -182,6 +193,36 @@ def test_J3_a_friend_request_is_approved_once(model: ScriptedModel, agents: Agen
     assert action.name == "set_friend_add_request"
     assert (action.params["flag"], action.params["approve"]) == ("flag-1", True)
     assert "It is me, Bob" in model.requests[0].texts[-1][1]
+
+
+@pytest.mark.parametrize("kind", ["private", "group"])
+def test_B4_J1_a_message_with_a_quote_and_files_is_read_in_words_and_its_picture_seen(
+    bed: Bed, model: ScriptedModel, agents: Agents, kind: str
+) -> None:
+    club = GroupChat()
+    conversation = "person_541" if kind == "private" else club.conversation
+    model.script(say(f"Seen, {kind}."), say(f"Yes, {kind}."))
+    with club:
+        bot = agents.bot(agents.make(), club)
+        try:
+            write = club.private if kind == "private" else club.says
+            write(
+                "Is that so?", 541, "Ann", [posted_quote(club), posted_picture(), posted_voice(), posted_file("a.pdf")]
+            )
+            bed.wait_for_row(conversation, f"Seen, {kind}.")
+            write("Sure?", 541, "Ann")
+            club.wait("second answer", lambda: len(club.said) == 2)
+        finally:
+            agents.remove_bot(bot)
+    assert club.said == [f"Seen, {kind}.", f"Yes, {kind}."]
+    first, later = model.requests
+    said = last_said(first)
+    assert pictures(first) == [f"{ADDRESS}/photo.png"]
+    assert f"> {QUOTED}\n> [image]\n> [voice message]\n> [file: agenda.pdf]\n" in said
+    assert [said.count(words) for words in ("Is that so?", "[file: a.pdf]", "[voice: ", "MessageChain")] == [1, 1, 1, 0]
+    before = next(text for role, text in reversed(later.texts[:-1]) if role == "user")
+    assert f"> {QUOTED}\n" in before and "MessageChain" not in before
+    assert pictures(later) == []
 
 
 def test_J2_a_platform_that_refuses_to_send_costs_the_reply_and_not_the_run(

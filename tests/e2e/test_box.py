@@ -16,7 +16,11 @@ from demo import langbot, package, ports
 from demo.langbot import base_environment, program
 from demo.ports import LOOPBACK
 from demo.processes import Children
+from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed, furnish
+from tests.e2e.doors import Doors
+from tests.e2e.group import GROUP, GroupChat
+from tests.e2e.onebot import segment
 from tests.e2e.scripted_model import Call, Reply, Request, ScriptedModel, say
 
 pytestmark = pytest.mark.usefixtures("ours")
@@ -103,6 +107,19 @@ async def test_H1_read_and_write_reach_the_model_and_failures_are_words(box_bed:
     assert "none.txt" in fourth.texts[-1][1] and "Error [" in fourth.texts[-1][1]
 
 
+async def test_H4_another_chat_sees_the_same_folder_as_the_readme_says(box_bed: Bed, model: ScriptedModel) -> None:
+    pipeline = box_bed.pipeline(config={"box-enabled": True})
+    model.script(call("write", path="/workspace/shared.txt", content="bittern"), say("Written."))
+    async with box_bed.chat(pipeline) as one:
+        await one.ask("Write it down.")
+    model.script(call("read", path="/workspace/shared.txt"), say("It says bittern."))
+    async with box_bed.chat(pipeline) as other:
+        turn = await other.ask("What does it say?")
+    assert one.conversation_id != other.conversation_id
+    assert turn.answer == "It says bittern."
+    assert "bittern" in model.requests[1].texts[-1][1]
+
+
 async def test_H3_a_run_that_made_no_file_sends_none(box_bed: Bed, model: ScriptedModel) -> None:
     model.script(call("exec", command="echo nothing"), say("Nothing made."))
     async with box_bed.chat(box_bed.pipeline(config={"box-enabled": True})) as chat:
@@ -134,4 +151,39 @@ def _make_in_newest_outbox() -> str:
     return (
         f"d=/workspace/outbox/{run}; mkdir -p $d && echo small > $d/small.txt && "
         "head -c 11000000 /dev/zero > $d/big.bin && ls $d"
+    )
+
+
+@pytest.mark.parametrize("kind", ["private", "group"])
+def test_J4_an_agent_gets_the_file_of_an_event_and_sends_what_it_made_to_where_it_came_from(
+    box_bed: Bed, model: ScriptedModel, kind: str
+) -> None:
+    agents, platform = Agents(box_bed), GroupChat()
+    conversation = "person_701" if kind == "private" else platform.conversation
+    with Doors() as doors, platform:
+        doors.open("people.csv")
+        bot = agents.bot(agents.make(box_enabled=True), platform)
+        try:
+            model.script(call("exec", command=_copy_into_newest_outbox()), say("Here it is."))
+            write = platform.private if kind == "private" else platform.says
+            write("Copy it, please", 701, "Ann", [segment("file", file="people.csv", url=doors.url("people.csv"))])
+            box_bed.wait_for_row(conversation, "Here it is.")
+            platform.wait("file", lambda: any(action.files for action in platform.done))
+        finally:
+            agents.remove_bot(bot)
+    first, _ = model.requests
+    assert "people.csv, " in first.texts[-1][1] and "/workspace/inbox/" in first.texts[-1][1]
+    text, file = platform.done
+    assert (text.text, text.files) == ("Here it is.", [])
+    assert file.files == [("copy.txt", b"door people.csv opened")]
+    place, number = ("user_id", 701) if kind == "private" else ("group_id", GROUP)
+    assert [int(action.params[place]) for action in (text, file)] == [number, number]
+    (run,) = box_bed.records.runs(conversation)
+    assert run.status == "completed"
+
+
+def _copy_into_newest_outbox() -> str:
+    return (
+        "i=$(ls -t /workspace/inbox | head -1); d=/workspace/outbox/${i%-attachment-0}; "
+        "mkdir -p $d && cp /workspace/inbox/$i/people.csv $d/copy.txt && ls $d"
     )

@@ -53,7 +53,7 @@ def plugin_installed(bed: Bed, folder: Path) -> Iterator[None]:
     who = package.identity(PLUGIN)
     bed.langbot.api.install(package.build(PLUGIN, folder))
     try:
-        wait_until("the plugin's tools", lambda: "weigh" in _tool_names(bed), seconds=60)
+        wait_until("the plugin's tools", lambda: "weigh" in tool_names(bed), seconds=60)
         yield
     finally:
         bed.langbot.api.uninstall(who.author, who.name)
@@ -72,7 +72,7 @@ def mcp_server(bed: Bed, folder: Path, name: str = "harbour") -> Iterator[None]:
             bed, "POST", "/mcp/servers", json={"name": name, "mode": "http", "enable": True, "extra_args": settings}
         )
         try:
-            wait_until("the MCP server's tools", lambda: "tide" in _tool_names(bed), seconds=60)
+            wait_until("the MCP server's tools", lambda: "tide" in tool_names(bed), seconds=60)
             yield
         finally:
             request(bed, "DELETE", f"/mcp/servers/{name}")
@@ -106,7 +106,7 @@ def _answers(port: int) -> bool:
     return True
 
 
-def _tool_names(bed: Bed) -> set[str]:
+def tool_names(bed: Bed) -> set[str]:
     return {str(tool["name"]) for tool in request(bed, "GET", "/tools")["tools"]}
 
 

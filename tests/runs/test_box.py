@@ -319,6 +319,58 @@ async def test_Q4_whatever_box_call_fails_an_answer_comes(action: str, fault: Fa
         assert run.files == ["a.txt", "b.txt"]
 
 
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+async def test_Q4_a_box_call_that_always_fails_costs_no_answer_and_the_next_run_is_unaffected(
+    action: str, fault: Fault
+) -> None:
+    box = Box()
+    making(box, **{"a.txt": b"a"})
+    turns = [run_command(), "The answer."]
+    host = host_with(box, tools=[Tool("look")], replies=[*turns, *turns])
+    host.fail(action, fault, times=None)
+    files = [] if action == "get_box_status" else [PDF]
+    run = await host.say("go", attachments=files)
+    assert host.faults.unused == []
+    assert run.status == "completed"
+    assert run.answer is not None and run.answer.startswith("The answer.")
+    host.faults.clear()
+    after = await host.say("go", attachments=files)
+    assert (after.status, after.answer, after.files) == ("completed", "The answer.", ["a.txt"])
+    assert await orphans(host) == []
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+async def test_Q4_a_connection_that_is_gone_at_any_box_call_ends_the_run_alone(action: str) -> None:
+    box = Box()
+    making(box, **{"a.txt": b"a"})
+    host = host_with(box, replies=[run_command(), "The answer.", "Still here."])
+    host.fail(action, Fault.disconnect())
+    run = await host.say("go", attachments=[] if action == "get_box_status" else [PDF])
+    assert (run.status, run.completed) == ("failed", [])
+    assert run.notice is not None
+    after = await host.say("again")
+    assert after.status == "completed"
+    assert await orphans(host) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+async def test_J4_files_that_an_agent_cannot_send_cost_neither_text_nor_run(fault: Fault) -> None:
+    box = Box()
+    making(box, **{"a.txt": b"a"})
+    host = host_with(box, replies=[run_command(), "The answer."], mode="agent")
+    host.fail("reply_files", fault)
+    run = await host.say("go")
+    assert host.faults.unused == []
+    assert (run.status, run.final_text) == ("completed", "The answer.")
+    assert host.world.platform.replies == ["The answer."]
+    if fault.kind in ("error", "timeout", "drop", "lost"):
+        assert any("could not be sent" in line for line in run.logs)
+    if fault.kind == "slow":
+        assert host.world.platform.files == ["a.txt"]
+    assert await orphans(host) == []
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
 async def test_Q4_a_list_that_fails_costs_the_files_only(fault: Fault) -> None:
     box = Box()

@@ -197,7 +197,46 @@ async def test_Q4_a_rerank_that_fails_leaves_the_fused_order(fault: Fault) -> No
         assert any("not reranked" in line for line in run.logs)
 
 
-@pytest.mark.parametrize("action", ["retrieve_knowledge", "invoke_rerank"])
+ACTIONS = ["retrieve_knowledge", "invoke_rerank"]
+
+
+def two_bases_and_rerank() -> TestHost:
+    models = [Model("m1", default="Answered."), Model("rr", rerank=True)]
+    return host_with(models=models, knowledge={"a": ["from a"], "b": ["from b"]})
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
+async def test_Q4_calls_that_always_fail_cost_no_answer_and_the_next_run_is_unaffected(
+    action: str, fault: Fault
+) -> None:
+    host = two_bases_and_rerank()
+    host.fail(action, fault, times=None)
+    run = await host.say("hi")
+    assert host.faults.unused == []
+    assert (run.status, run.answer) == ("completed", "Answered.")
+    lost = action == "retrieve_knowledge" and fault.kind != "slow"
+    assert [text in run.requests[0].last_user for text in ("from a", "from b")] == [not lost, not lost]
+    host.faults.clear()
+    after = await host.say("again")
+    assert (after.status, after.answer) == ("completed", "Answered.")
+    assert "from a" in after.requests[0].last_user and "from b" in after.requests[0].last_user
+    assert await orphans(host) == []
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+async def test_Q4_a_connection_that_is_gone_during_retrieval_ends_the_run_alone(action: str) -> None:
+    host = two_bases_and_rerank()
+    host.fail(action, Fault.disconnect())
+    run = await host.say("hi")
+    assert (run.status, run.completed) == ("failed", [])
+    assert run.notice is not None
+    after = await host.say("again")
+    assert (after.status, after.answer) == ("completed", "Answered.")
+    assert await orphans(host) == []
+
+
+@pytest.mark.parametrize("action", ACTIONS)
 async def test_Q4_a_stop_during_retrieval_ends_the_run(action: str) -> None:
     host = host_with(
         models=[Model("m1"), Model("rr", rerank=True)],

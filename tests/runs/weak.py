@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.host import Model, ModelRequest, Reply, RunRecord, TestHost, Tool
-
-from .scenes import host_with
+from components.runner.default import DefaultRunner
+from runner.small.part import EVERY_PART, Parts
+from tests.host import Box, Model, ModelRequest, Reply, RunRecord, TestHost, Tool, full_manifest
 
 CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MARKUP = ("tool_call", '"arguments"', "reply_to_user", "```", "tool_response", "load_tool")
@@ -36,10 +36,24 @@ def says(text: str) -> str:
     return bare("reply_to_user", text=text)
 
 
-def weak_host(*replies: Any, tools: list[Tool], profile: str = "small", form: str = "json", **config: Any) -> TestHost:
-    """A host whose binding has this profile and format; `config` keys with underscores are fields with dashes."""
+def weak_host(
+    *replies: Any,
+    tools: list[Tool],
+    profile: str = "small",
+    form: str = "json",
+    parts: Parts = EVERY_PART,
+    box: Box | None = None,
+    **config: Any,
+) -> TestHost:
+    """A host whose binding has this profile and format; `config` keys with underscores are fields with dashes.
+
+    `parts`: what of the small profile is on.
+    """
     fields = {name.replace("_", "-"): value for name, value in config.items()}
-    return host_with(
+    return TestHost(
+        runner=DefaultRunner(parts=parts),
+        manifest=full_manifest(),
+        box=box,
         models=[Model("m1", list(replies))],
         tools=tools,
         config={"model-profile": profile, "tool-call-format": form, "date-grounding": False, **fields},

@@ -11,11 +11,11 @@ import pytest
 from config.choices import CallFormat
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import ToolSpec
-from runner.small import forms, guided, prompt, shown
+from runner.small import answers, evidence, forms, guided, prompt, shown
 from runner.small.forms import family_of, tools_in_words
 from runner.small.guiding import CHANTED, FAULTY_TEXT, FLAGGED, LOADED
 from runner.small.reply_tool import REPLY_SPEC
-from runner.tools import validate_args
+from runner.tools import jobs, validate_args
 from runner.tools.results import ErrorCode
 
 RULER = Ruler(asyncio.run(load_tokenizer()))
@@ -38,6 +38,19 @@ COUNTED = {
     "chanted": (CHANTED, 21),
     "loaded": (LOADED, 12),
     "faulty": (FAULTY_TEXT, 20),
+    "job": (jobs.STARTED, 88),
+    "job still runs": (jobs.RUNNING, 39),
+    "job unknown": (jobs.UNKNOWN, 15),
+    "job broken off": (jobs.BROKEN, 15),
+    "behind a job": (jobs.IN_ORDER, 32),
+    "job tool": (jobs.JOB_SPEC.description, 23),
+    "ports": (jobs.LISTENING, 13),
+    "no port": (jobs.SILENT, 10),
+    "sandbox busy": (jobs.BUSY, 18),
+    "job awaited": (answers.AWAITED, 55),
+    "evidence": (evidence.INTRO, 13),
+    "first evidence": (evidence.FIRST_INTRO, 20),
+    "more evidence": (evidence.MORE, 5),
 }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Text
 from runner.steering import Steering
-from tests.unit.border import Handler, context, follow_up, host_over
+from tests.unit.border import Handler, context, follow_up, host_over, row
 
 
 def steering(answer: object, *, group: bool = False, apis: dict[str, bool] | None = None) -> tuple[Steering, Handler]:
@@ -48,6 +49,69 @@ async def test_Q4_a_pull_that_fails_is_counted_and_silence(odd: object) -> None:
     pulled, _ = steering(odd)
     assert await pulled.pull() is None
     assert pulled.failed_pulls == 1 and pulled.pulled == 0
+
+
+def recovering(replies: list[object], rows: list[object], event_id: str | None = "e1") -> tuple[Steering, Handler]:
+    """A run of event `e1` whose pulls come to `replies`, one after another; `rows` are the transcript's newest."""
+    answers = iter(replies)
+
+    def pull(_request: dict[str, object]) -> object:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    handler = Handler(answers={"steering_pull": pull, "history_page": {"items": rows, "has_more": False}})
+    ctx = context(apis={"steering_pull": True, "history_page": True})
+    return Steering(host_over(handler, ctx), Speakers(True, {"u1": "Ann"}), event_id), handler
+
+
+def newest_first(*items: TranscriptItem) -> list[object]:
+    return [item.model_dump(mode="json") for item in reversed(items)]
+
+
+LOST = RuntimeError("the reply is too large")
+PICTURE = {"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image_base64"}]}
+ROWS = newest_first(row("user", "old", 0), row("user", "mine", 1), row("user", "", 2, content_json=PICTURE))
+
+
+async def test_G1_a_follow_up_lost_on_its_way_is_read_from_the_transcript_once() -> None:
+    pulled, _ = recovering([LOST, {"items": [follow_up("and?")]}, LOST, {"items": []}, {"items": []}], ROWS)
+    turn = await pulled.pull()
+    assert turn is not None and turn.text() == "[Ann] look\n> [image]\n\n[Bob] and?"
+    assert pulled.pulled == 2
+    assert await pulled.pull() is None
+    assert await pulled.pull() is None
+
+
+async def test_G1_what_was_read_from_the_transcript_is_not_heard_again_when_it_comes_after_all() -> None:
+    late = follow_up("look")
+    late["event"] = {**late["event"], "event_id": "e2"}  # type: ignore[dict-item]
+    pulled, _ = recovering([LOST, LOST, {"items": [late, follow_up("and?")]}], ROWS)
+    first, second = await pulled.pull(), await pulled.pull()
+    assert first is not None and first.text() == "[Ann] look\n> [image]"
+    assert second is not None and second.text() == "[Bob] and?"
+
+
+async def test_G1_a_follow_up_that_came_is_not_read_again_from_the_transcript() -> None:
+    rows = newest_first(row("user", "mine", 1), row("user", "and?", 2, event_id="later"))
+    pulled, _ = recovering([LOST, {"items": [follow_up("and?")]}], rows)
+    turn = await pulled.pull()
+    assert turn is not None and turn.text() == "[Bob] and?"
+
+
+@pytest.mark.parametrize("event_id", [None, "not in the page"])
+async def test_J5_messages_of_other_runs_are_never_taken_for_follow_ups(event_id: str | None) -> None:
+    pulled, handler = recovering([LOST, {"items": []}], ROWS, event_id)
+    assert await pulled.pull() is None
+    assert len(handler.requests("history_page")) == (event_id is not None)
+
+
+async def test_Q4_a_transcript_that_is_away_leaves_what_came() -> None:
+    pulled, handler = recovering([LOST, {"items": [follow_up("and?")]}], [])
+    handler.answers["history_page"] = RuntimeError("away")
+    turn = await pulled.pull()
+    assert turn is not None and turn.text() == "[Bob] and?"
 
 
 async def test_G1_where_the_host_offers_no_steering_it_is_not_asked() -> None:

@@ -9,13 +9,14 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
-from runner.conversation.current import NOTHING_SAID, current_turn, parts_of_input
+from runner.conversation.current import NOTHING_SAID, current_turn, parts_of_input, said_in
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Text, UserTurn
 
 GROUP = Speakers(True, {"u1": "Ann"})
 PRIVATE = Speakers()
 PICTURE = ContentElement.from_image_base64("aGk=")
+PINNED = "\n\nMCP resource context selected by LangBot host:\n<resource>"
 
 
 def words(value: AgentInput, speakers: Speakers = PRIVATE) -> str:
@@ -48,8 +49,46 @@ def test_B4_pinned_resources_stand_only_in_the_text_and_count() -> None:
     assert words(value) == "hi\n\n<resource>"
 
 
-def test_B4_without_a_text_the_text_elements_are_read() -> None:
-    assert words(AgentInput(contents=[ContentElement.from_text("a"), ContentElement.from_text("b")])) == "a b"
+@pytest.mark.parametrize(
+    ("parts", "apart"),
+    [
+        (["At nine.", "Is that so?"], "At nine.\nIs that so?"),
+        (["At nine.\n", "Is that so?"], "At nine.\nIs that so?"),
+        (["hello", " there"], "hello there"),
+        (["hello"], "hello"),
+    ],
+)
+@pytest.mark.parametrize("in_text", [True, False])
+def test_B4_a_quoted_message_is_not_glued_to_what_is_said_to_it(parts: list[str], apart: str, in_text: bool) -> None:
+    contents = [ContentElement.from_text(part) for part in parts]
+    assert words(AgentInput(text="".join(parts) if in_text else None, contents=contents)) == apart
+
+
+def test_B4_resources_pinned_to_a_message_of_several_parts_are_read_once() -> None:
+    contents = [ContentElement.from_text("At nine." + PINNED), ContentElement.from_text("Is that so?")]
+    value = AgentInput(text="At nine.Is that so?" + PINNED, contents=contents)
+    assert words(value) == f"At nine.{PINNED}\nIs that so?"
+    assert said_in(value) == "At nine.\nIs that so?"
+
+
+@pytest.mark.parametrize("contents", [[], [ContentElement.from_text("hi" + PINNED)]])
+def test_E1_bases_are_asked_without_pinned_resources(contents: list[ContentElement]) -> None:
+    assert said_in(AgentInput(text="hi" + PINNED, contents=contents)) == "hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("[Image][Voice][File]a+(1).pdfRead it", "[Image][Voice][File]a+(1).pdf\nRead it"),
+        ("[File]a+(1).pdf.bakRead it", "[File]a+(1).pdf.bak\nRead it"),
+        ("[File]a+(1).pdf", "[File]a+(1).pdf"),
+        ("[File]other.pdfRead it", "[File]other.pdfRead it"),
+    ],
+)
+def test_B4_the_marks_of_files_are_not_glued_to_what_is_said(text: str, read: str) -> None:
+    files = [InputAttachment(type="file", source="message_chain", name=name) for name in ("a+(1).pdf", "a+(1).pdf.bak")]
+    assert words(AgentInput(text=text, attachments=files)).startswith(f"{read}\n[file: ")
+    assert words(AgentInput(text=text)) == text
 
 
 def test_B4_pictures_follow_the_text() -> None:

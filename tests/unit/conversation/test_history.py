@@ -189,6 +189,8 @@ def test_F6_a_joined_turn_knows_the_first_and_the_last_row_it_was_made_of() -> N
         ({"type": "image_url", "image_url": None}, "[image]"),
         ({"type": "file_base64", "file_base64": None, "file_name": "a.pdf"}, "[file: a.pdf]"),
         ({"type": "file_base64", "file_name": "voice.silk"}, "[voice message]"),
+        ({"type": "file_url", "file_url": "http://x/v.amr", "file_name": "voice"}, "[voice message]"),
+        ({"type": "file_base64", "file_name": "voice.memo.txt"}, "[file: voice.memo.txt]"),
         ({"type": "sticker"}, "[attachment]"),
         ({}, "[attachment]"),
     ],
