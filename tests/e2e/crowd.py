@@ -34,6 +34,7 @@ CONFIG = {
 }
 ANSWER_SECONDS = 240.0
 _WORD = re.compile(r"word-[0-9a-f]{12}")
+_SAID = re.compile(r"(word-[0-9a-f]{12}) message (\d+)\.")
 _SUMMARY = "<conversation_part name="
 _BEGUN = re.compile(r"begun as (summary-\d+)")
 _PAGE = "The tide came in over the flats, and the birds went up and settled again further along the shore. " * 3
@@ -108,7 +109,10 @@ class Tally:
 
 
 class Crowd:
-    """`talking` are people who speak to `platform`'s bot; `model` answers them (`ScriptedModel.script(otherwise=crowd.model)`)."""
+    """People who talk to the bot of `platform`, and the model that answers them.
+
+    `ScriptedModel.script(otherwise=crowd.model)` puts it behind the endpoint.
+    """
 
     def __init__(self, platform: CrowdPlatform, talking: Sequence[Person]) -> None:
         self.tally = Tally()
@@ -133,10 +137,10 @@ class Crowd:
             self.tally.requests += 1
             if len(words) != 1:
                 self.tally.crossed.append(f"a request holds {sorted(words)}")
-        word = min(words)
         if _SUMMARY in newest:
-            return self._summary(request, word)
-        number = int(re.findall(rf"{word} message (\d+)\.", newest)[-1])
+            return self._summary(request, min(words))
+        word, said = _SAID.findall(newest)[-1]
+        number = int(said)
         self._began(request, word, number)
         if request.texts[-1][0] == "tool":
             return say(f"{word} answer {number}. {_PAGE}", size=80)
@@ -192,9 +196,10 @@ class Crowd:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     await self._news[person.user].wait()
             with self._lock:
-                self._judge(person, number, heard[before:])
+                self.judge(person, number, heard[before:])
 
-    def _judge(self, person: Person, number: int, texts: Sequence[str]) -> None:
+    def judge(self, person: Person, number: int, texts: Sequence[str]) -> None:
+        """Counts what a person was told after message `number`."""
         for text in texts:
             foreign = set(_WORD.findall(text)) - {person.word}
             if foreign:

@@ -23,7 +23,7 @@ from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, people
 from tests.e2e.group import group_bot
 from tests.e2e.machines import Machines
 from tests.e2e.postgres import postgres
-from tests.e2e.scripted_model import ScriptedModel
+from tests.e2e.scripted_model import Request, ScriptedModel
 from tests.e2e.toolbox import plugin_installed
 from tests.e2e.worker import Worker, worker_of
 
@@ -90,6 +90,22 @@ def _older(plugin: Path, target: Path) -> Path:
     assert changed == 1
     manifest.write_text(text, "utf-8")
     return target
+
+
+def test_a_crowd_notices_what_it_is_there_to_notice() -> None:
+    ann, bob = people(2)
+    crowd = Crowd(CrowdPlatform(), [ann, bob])
+    said = {"role": "user", "content": ann.says(1)}
+    crowd.model(Request({"messages": [said]}, {}))
+    assert crowd.tally.mixed_up == []
+    crowd.model(Request({"messages": [{"role": "system", "content": bob.word}, said]}, {}))
+    crowd.judge(ann, 1, [bob.hears(1)])
+    assert len(crowd.tally.crossed) == 2
+    crowd.judge(ann, 1, [ann.hears(1)])
+    crowd.model(Request({"messages": [{"role": "user", "content": ann.says(2)}]}, {}))
+    assert len(crowd.tally.forgotten) == 1
+    crowd.judge(ann, 2, [])
+    assert (len(crowd.tally.lost), len(crowd.tally.failed)) == (1, 1)
 
 
 async def test_F6_a_plugin_that_is_replaced_by_a_newer_package_carries_its_conversations_on(site: Site) -> None:
