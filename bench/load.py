@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import signal
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -21,9 +22,10 @@ import psutil
 
 from bench.machine import machine
 from demo import langbot, package, ports
+from demo.errors import one_line
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
-from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people, reasons
+from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people
 from tests.e2e.group import group_bot
 from tests.e2e.postgres import postgres
 from tests.e2e.scripted_model import ScriptedModel
@@ -78,30 +80,40 @@ def _bed(database: str, settings: dict[str, str]) -> Iterator[Bed]:
 def _rounds(bed: Bed, platform: CrowdPlatform, asked: argparse.Namespace) -> bool:
     """Prints what came of every round. True when all was sound, the memory in its limit and not growing."""
     worker = worker_of(bed.langbot.runtime, bed.identity)
-    spent = {"LangBot": psutil.Process(bed.langbot.host.pid), "worker": worker.process}
-    peaks, sound = [], True
+    peaks, sound = [], []
     for number in range(1, asked.rounds + 1):
         worker.forget_peak()
-        begin, before = time.monotonic(), {name: _seconds(process) for name, process in spent.items()}
-        talking = people(asked.conversations)
-        crowd = Crowd(platform, talking)
+        crowd = Crowd(platform, people(asked.conversations))
         bed.scripted.script(otherwise=crowd.model)
-        asyncio.run(crowd.talk(1, asked.messages))
-        tally = crowd.close()
-        peaks.append(worker.peak)
-        sound = sound and tally.sound
-        print(f"round {number}: {_told(tally)}")
-        each = ", ".join(f"{name} {(_seconds(spent[name]) - before[name]) / tally.asked:.2f}" for name in spent)
-        print(f"  {time.monotonic() - begin:.0f} s; seconds of processor time per message: {each}")
+        print(f"round {number}:", end=" ")
+        with _timed({"LangBot": psutil.Process(bed.langbot.host.pid), "worker": worker.process}, crowd.tally):
+            asyncio.run(crowd.talk(1, asked.messages))
+            sound.append(crowd.close().sound)
         print(f"  worker's memory: peak {worker.peak:.0f} MiB, now {worker.memory:.0f} MiB", flush=True)
-        if asked.database == "sqlite":
-            print(f"  runs that LangBot ended otherwise: {dict(reasons(bed.records, talking)) or 'none'}", flush=True)
-    return sound and max(peaks) < MEMORY_LIMIT and peaks[-1] <= peaks[0] * FLAT
+        peaks.append(worker.peak)
+    print(f"what LangBot's log says of failures: {dict(_failures(bed.langbot.host.log)) or 'nothing'}")
+    return all(sound) and max(peaks) < MEMORY_LIMIT and peaks[-1] <= peaks[0] * FLAT
+
+
+@contextmanager
+def _timed(spent: Mapping[str, psutil.Process], tally: Tally) -> Iterator[None]:
+    """Prints what came of the messages of the block, how long it took, and what each process spent on a message."""
+    begin, before = time.monotonic(), {name: _seconds(process) for name, process in spent.items()}
+    yield
+    each = ", ".join(f"{name} {(_seconds(spent[name]) - before[name]) / tally.asked:.2f}" for name in spent)
+    print(f"{_told(tally)}\n  {time.monotonic() - begin:.0f} s; seconds of processor time per message: {each}")
 
 
 def _seconds(process: psutil.Process) -> float:
     spent = process.cpu_times()
     return float(spent.user + spent.system)
+
+
+def _failures(log: Path) -> Counter[str]:
+    """The last lines of tracebacks, and messages that were dropped, each with how often it came."""
+    text = log.read_text("utf-8", errors="replace")
+    found = re.findall(r"^[\w.]+(?:Error|Exception): .+$|^.*[Dd]ropped.*$", text, flags=re.MULTILINE)
+    return Counter(one_line(line, 100) for line in found)
 
 
 def _told(tally: Tally) -> str:

@@ -20,7 +20,6 @@ from itertools import count
 from aiohttp import web
 
 from demo.errors import one_line
-from demo.records import Records
 from tests.e2e.onebot import Action, Json, OneBot
 from tests.e2e.scripted_model import Reply, Request, say
 from tests.e2e.toolbox import call, calls
@@ -218,9 +217,3 @@ class Crowd:
             told = Counter(re.findall(rf"{person.word} answer \d+\.", "\n".join(self._platform.heard[person.user])))
             self.tally.doubled += [answer for answer, times in told.items() if times > 1]
         return self.tally
-
-
-def reasons(records: Records, crowd: Sequence[Person]) -> Counter[str]:
-    """What LangBot's ledger (in SQLite) says of the runs of these people that were not completed."""
-    runs = [run for person in crowd for run in records.runs(person.conversation)]
-    return Counter(f"{run.status}: {one_line(run.reason, 120)}" for run in runs if run.status != "completed")
