@@ -123,7 +123,7 @@ async def test_F6_a_plugin_that_is_replaced_by_a_newer_package_carries_its_conve
 
 
 async def test_Q3_a_crowd_loses_nothing_and_mixes_nothing_up(site: Site) -> None:
-    worker, crowd = site.worker, site.crowd(12)
+    worker, crowd = site.worker, site.crowd(10)
     worker.forget_peak()
     await crowd.talk(1, 2)
     assert crowd.close().sound
