@@ -83,7 +83,7 @@ def _rounds(bed: Bed, platform: CrowdPlatform, asked: argparse.Namespace) -> boo
     peaks, sound = [], []
     for number in range(1, asked.rounds + 1):
         worker.forget_peak()
-        crowd = Crowd(platform, people(asked.conversations))
+        crowd = Crowd(platform, people(asked.conversations), bed.langbot.api.idle)
         bed.scripted.script(otherwise=crowd.model)
         print(f"round {number}:", end=" ")
         with _timed({"LangBot": psutil.Process(bed.langbot.host.pid), "worker": worker.process}, crowd.tally):

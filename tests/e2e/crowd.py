@@ -31,7 +31,8 @@ CONFIG = {
     "advanced-settings": True,
     "notice-language": "en_US",
 }
-ANSWER_SECONDS = 240.0
+PATIENCE = 30.0
+"""Seconds between looks at whether LangBot still has work: only a message that it has put aside counts as lost."""
 _WORD = re.compile(r"word-[0-9a-f]{12}")
 _SAID = re.compile(r"(word-[0-9a-f]{12}) message (\d+)\.")
 _SUMMARY = "<conversation_part name="
@@ -110,11 +111,12 @@ class Tally:
 class Crowd:
     """People who talk to the bot of `platform`, and the model that answers them.
 
-    `ScriptedModel.script(otherwise=crowd.model)` puts it behind the endpoint.
+    `ScriptedModel.script(otherwise=crowd.model)` puts it behind the endpoint; `idle` says whether LangBot has no work.
     """
 
-    def __init__(self, platform: CrowdPlatform, talking: Sequence[Person]) -> None:
+    def __init__(self, platform: CrowdPlatform, talking: Sequence[Person], idle: Callable[[], bool]) -> None:
         self.tally = Tally()
+        self._idle = idle
         self._platform = platform
         self._people = talking
         # The endpoint's thread and the test's both count.
@@ -191,11 +193,18 @@ class Crowd:
             self.tally.asked += 1
             self._news[person.user].clear()
             await asyncio.to_thread(self._platform.private, person.says(number), person.user, f"n{person.user}")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    await self._news[person.user].wait()
+            await self._answered(self._news[person.user])
             with self._lock:
                 self.judge(person, number, heard[before:])
+
+    async def _answered(self, news: asyncio.Event) -> None:
+        """Returns with the answer, or when LangBot has nothing left to do."""
+        while not news.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await news.wait()
+            if not news.is_set() and await asyncio.to_thread(self._idle):
+                return
 
     def judge(self, person: Person, number: int, texts: Sequence[str]) -> None:
         """Counts what a person was told after message `number`."""

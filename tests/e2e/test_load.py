@@ -55,7 +55,7 @@ class Site:
 
     def crowd(self, number: int) -> Crowd:
         """That many new people, with the model that answers them."""
-        crowd = Crowd(self.platform, people(number))
+        crowd = Crowd(self.platform, people(number), self.bed.langbot.api.idle)
         self.bed.scripted.script(otherwise=crowd.model)
         return crowd
 
@@ -94,7 +94,7 @@ def _older(plugin: Path, target: Path) -> Path:
 
 def test_a_crowd_notices_what_it_is_there_to_notice() -> None:
     ann, bob = people(2)
-    crowd = Crowd(CrowdPlatform(), [ann, bob])
+    crowd = Crowd(CrowdPlatform(), [ann, bob], lambda: True)
     said = {"role": "user", "content": ann.says(1)}
     crowd.model(Request({"messages": [said]}, {}))
     assert crowd.tally.mixed_up == []
