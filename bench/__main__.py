@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import calls, chats, cost, tasks, window
+from bench import calls, chats, context, cost, tasks, window
 from bench.machine import machine
 from bench.small import rows as small
 from bench.table import Row, text_of
@@ -18,11 +18,12 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "q1": calls.rows,
     "q2": cost.rows,
     "q3": chats.rows,
+    "context": context.rows,
     "g1": window.rows,
     "q5": small.rows,
     "tasks": tasks.rows,
 }
-DEFAULT = ("q1", "q2", "q3", "g1")
+DEFAULT = ("q1", "q2", "q3", "g1", "context")
 """What is measured when nothing else is asked for: everything that needs no real model."""
 
 

@@ -12,17 +12,21 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from random import Random
 
 from bench import planted_fact
+from bench.table import Row
 from tests.host import Model, ModelRequest, Reply, RunRecord, Tool, ToolCall
 from tests.runs.long_chats import chats, copied, counted, is_summary, prose, summaries, window
 from tests.runs.scenes import host_with
 
 UNCUT = 10_000_000
 """A window (tokens) in which nothing ever has to be compacted."""
+
+_SUMMARY_SECONDS = 0.5
+"""How long the test host's model takes for a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,21 @@ async def measure(delay: float) -> list[Cost]:
     return costs
 
 
+def rows() -> Iterator[Row]:
+    """What compaction costs, as rows of the bench. In the place of `bare`: the same chat in a window that holds it."""
+    costs = asyncio.run(measure(_SUMMARY_SECONDS))
+    uncut = {cost.scenario: cost for cost in costs if cost.window == UNCUT}
+    for cost in costs:
+        if cost.window == UNCUT:
+            continue
+        whole, name = uncut[cost.scenario], f"{cost.scenario}, window of {cost.window:,}"
+        yield Row("Context", name, "tokens sent", whole.tokens_sent, cost.tokens_sent)
+        yield Row("Context", name, "tokens of the largest request", None, cost.tokens_in_largest_request, cost.window)
+        yield Row("Context", name, "summaries", whole.summaries, cost.summaries)
+        yield Row("Context", name, "waiting for summaries", 0, cost.seconds_waited_for_compaction, None, "s")
+        yield Row("Context", name, "calls", whole.calls_to_the_host, cost.calls_to_the_host)
+
+
 def table(costs: Sequence[Cost]) -> str:
     """The costs as lines of text."""
     head = ("conversation", "window", "requests", "summaries", "tokens sent", "largest", "s waited", "calls", "MB out")
@@ -146,7 +165,9 @@ def table(costs: Sequence[Cost]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print table and JSON. Exit code 2: no model to ask."""
     parser = argparse.ArgumentParser(prog="bench.context", description=__doc__)
-    parser.add_argument("--summary-seconds", type=float, default=0.5, help="how long the test host takes for a summary")
+    parser.add_argument(
+        "--summary-seconds", type=float, default=_SUMMARY_SECONDS, help="how long the test host takes for a summary"
+    )
     parser.add_argument("--model", action="store_true", help="plant a fact and ask the model of MODEL_BASE_URL")
     parser.add_argument("--seeds", type=int, default=1, help="with --model: how many chats")
     parser.add_argument("--turns", type=int, default=60, help="with --model: turns of each chat")

@@ -44,10 +44,11 @@ def text_of(rows: Sequence[Row], *, head: bool = True) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     holds = {None: "", True: "yes", False: "NO"}[row.holds]
     measure = f"{row.measure} ({row.unit})" if row.unit else row.measure
-    return (row.section, row.scenario, measure, _number(row.bare), _number(row.ours), _number(row.limit), holds)
+    return (row.section, row.scenario, measure, number(row.bare), number(row.ours), number(row.limit), holds)
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """A number as people read it; a dash where there is none."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"

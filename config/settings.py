@@ -90,7 +90,7 @@ class Small(Part):
     call_format: CallFormat
     max_tools_shown: int
     max_steps: int
-    step_timeout: int
+    step_timeout: int | float
     site_instructions: str
 
 

@@ -14,8 +14,12 @@ from types import FrameType
 
 from demo import model, package
 from demo.ask import ask_all
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
 from demo.stage import PREFERRED_PORT, ROOT, STATE, bring_up
+from weights.catalogue import cache_folder
+from weights.errors import StepFailed, one_line
+from weights.fetch import Watcher
+from weights.fetch import fetch as fetch_weights
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -78,7 +82,7 @@ def build(options: argparse.Namespace) -> int:
 
 
 def fetch(options: argparse.Namespace) -> int:
-    print(model.fetch(model.choose(os.environ.get("DEMO_MODEL")), model.cache_folder(), say))
+    print(fetch_weights(model.choose(os.environ.get("DEMO_MODEL")), cache_folder(), Watcher(say)))
     return 0
 
 
@@ -102,7 +106,7 @@ def main() -> int:
     _stop_once()
     try:
         return command(options)
-    except DemoError as error:
+    except StepFailed as error:
         say(one_line(str(error), 600))
     except OSError as error:
         say(f"the operating system refused: {error}")

@@ -10,7 +10,8 @@ from typing import Any
 
 import httpx
 
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
+from weights.errors import one_line
 
 # JSON of the Host as it comes; it is read into dataclasses in this module and goes no further.
 Json = dict[str, Any]

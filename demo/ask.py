@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from demo.chat import Chat, Turn
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
 from demo.records import Records, RunRow, TranscriptRow
 from demo.stage import Stage
+from weights.errors import one_line
 
 _DONE = frozenset({"completed", "failed", "cancelled", "timeout"})
 

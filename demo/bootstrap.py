@@ -12,22 +12,23 @@ import sys
 import time
 from pathlib import Path
 
-from demo import pip
 from demo.errors import DemoError
+from weights import pip
+from weights.errors import StepFailed
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 # What the plugin itself imports at run time belongs to each of them that runs the plugin's code in this environment.
 FILES = {
     "demo": ("requirements-demo.txt",),
-    "dev": ("requirements-dev.txt", "requirements.txt"),
+    "dev": ("requirements-dev.txt", "requirements.txt", "requirements-model.txt"),
     "model": ("requirements-model.txt",),
 }
 # The versions all of this was last seen working with: LangBot leaves most of its dependencies open, and a new release
 # of one of them has stopped it before.
 CONSTRAINTS = "constraints.txt"
 # Measured with LangBot 4.11.2: 1.6 GB installed, plus what pip unpacks on the way.
-NEED_BYTES = {"demo": 2_500_000_000, "dev": 3_000_000_000, "model": 300_000_000}
+NEED_BYTES = {"demo": 2_500_000_000, "dev": 3_300_000_000, "model": 300_000_000}
 
 
 def requirement_files(kind: str) -> list[Path]:
@@ -87,8 +88,9 @@ def install(kind: str) -> None:
         show.done()
     stamp.write_text(wanted)
     if kind == "dev":
-        # It includes the demo's file.
-        (VENV / ".stamp-demo").write_text(fingerprint("demo"))
+        # It includes the files of the others.
+        for included in ("demo", "model"):
+            (VENV / f".stamp-{included}").write_text(fingerprint(included))
     print(f"localagent: installed in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -97,7 +99,7 @@ def main(kinds: list[str]) -> int:
     try:
         for kind in kinds:
             install(kind)
-    except DemoError as error:
+    except StepFailed as error:
         print(f"localagent: {error}", file=sys.stderr)
         return 1
     except OSError as error:

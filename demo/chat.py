@@ -19,7 +19,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from demo.api import LangBotApi
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
+from weights.errors import one_line
 
 # How long a Host that took the message may stay idle without showing anything before the turn counts as unanswered.
 SILENCE_SECONDS = 5.0

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import httpx
 
-from demo import engine_server, model
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
 from demo.ports import LOOPBACK
 from demo.processes import Children, wait_until
+from weights.catalogue import Gguf, cache_folder
+from weights.engine import CONTEXT_TOKENS
+from weights.errors import one_line
+from weights.fetch import Watcher, fetch
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE_SECONDS = 180.0
@@ -92,9 +95,9 @@ def _ask(method: str, url: str, key: str, body: object = None) -> httpx.Response
     return answer
 
 
-def serve_gguf(children: Children, chosen: model.Gguf, port: int, logs: Path, say: Callable[[str], None]) -> Endpoint:
+def serve_gguf(children: Children, chosen: Gguf, port: int, logs: Path, say: Callable[[str], None]) -> Endpoint:
     """Fetch the model if needed, start llama.cpp on it, and wait until it answers."""
-    file = model.fetch(chosen, model.cache_folder(), say)
+    file = fetch(chosen, cache_folder(), Watcher(say))
     say(f"loading {chosen.name} into llama.cpp")
     # Two busy OpenMP pools on few cores starve each other; a passive wait keeps the speed.
     env = {**os.environ, "OMP_WAIT_POLICY": "passive", "PYTHONPATH": str(ROOT)}
@@ -102,7 +105,7 @@ def serve_gguf(children: Children, chosen: model.Gguf, port: int, logs: Path, sa
     child = children.start("the model server", argv, ROOT, env, logs / "model.log")
     base_url = f"http://{LOOPBACK}:{port}/v1"
     wait_until("the model server", lambda: _answers(base_url), ENGINE_SECONDS, child)
-    return Endpoint(base_url, chosen.name, "none", engine_server.CONTEXT_TOKENS)
+    return Endpoint(base_url, chosen.name, "none", CONTEXT_TOKENS)
 
 
 def _answers(base_url: str) -> bool:

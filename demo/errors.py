@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-
-class DemoError(RuntimeError):
-    """A step failed. The text is one line and names the next step; no traceback is shown for it."""
+from weights.errors import StepFailed
 
 
-def one_line(text: str, limit: int = 300) -> str:
-    """`text` with its white space folded, at most `limit` characters."""
-    folded = " ".join(text.split())
-    return folded if len(folded) <= limit else folded[: limit - 1] + "…"
+class DemoError(StepFailed):
+    """A step of the demo failed."""

@@ -13,7 +13,8 @@ from types import TracebackType
 
 import psutil
 
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
+from weights.errors import one_line
 
 GRACE_SECONDS = 8.0
 

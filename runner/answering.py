@@ -68,7 +68,12 @@ def is_reply(entry: Entry) -> bool:
 
 def system_line(catalogue: Catalogue, answering: Answering) -> str | None:
     """What the model must know about answering; None where its text reaches the chat, or cannot."""
+    tool = sent_by(catalogue, answering)
+    return MODEL_ANSWERS_LINE.format(tool=tool) if tool else None
+
+
+def sent_by(catalogue: Catalogue, answering: Answering) -> str | None:
+    """The tool by which the model has to send its answer itself; None where others send it, or nobody can."""
     if answering is not Answering.MODEL:
         return None
-    tool = next((entry.name for entry in catalogue if is_reply(entry)), None)
-    return MODEL_ANSWERS_LINE.format(tool=tool) if tool else None
+    return next((entry.name for entry in catalogue if is_reply(entry)), None)

@@ -180,7 +180,7 @@ class Sandbox:
             box_id = await self._host.acquire_box(self._required)
         binding = await self._host.bind_box(box_id)
         if not exports.is_outbox(binding.outbox.rstrip("/")):
-            raise HostCallFailed("bind_box", HostFailure.MALFORMED, f"{binding.outbox[:200]!r} is no outbox")
+            raise HostCallFailed("bind_box", HostFailure.MALFORMED, "its outbox is none of a run")
         return binding
 
     async def _ask_status(self) -> None:
@@ -248,7 +248,7 @@ class Sandbox:
                 for path in paths:
                     await self._export([path])
                 return
-            self._log(f"sandbox: {exports.names_of(paths)} not exported: {failure}")
+            self._log(f"sandbox: {len(paths)} file(s) not exported: {failure}")
             why = exports.why_refused(failure.text)
             self.collected.unsent.update(dict.fromkeys(paths, why))
             return

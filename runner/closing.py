@@ -70,6 +70,12 @@ class Closing:
             async with asyncio.timeout(_SAVE_LIMIT):
                 await self._save_checkpoint()
 
+    async def keep_what_was_done(self) -> None:
+        """After a failure without an answer: the finished calls are kept for the run that is asked next (B6, S3)."""
+        with suppress(TimeoutError, HostCallFailed):
+            async with asyncio.timeout(_SAVE_LIMIT):
+                await self._parts.memory.put_aside(self._around.host)
+
     async def name_what_stays_open(self, *, look: bool) -> None:
         """What was said to a run that cannot answer any more is named in the log (G1). `look`: ask once more first."""
         steering = self._parts.steering

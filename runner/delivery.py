@@ -97,7 +97,7 @@ class Delivery:
         try:
             await self._replier.close(text, files, seconds=seconds, cut_note=cut_note)
         except Exception as fault:  # noqa: BLE001 - whatever it is, the run still ends with its answer on record (Q4)
-            self._outbox.post(Log(f"the reply failed: {type(fault).__name__}: {fault}", "error"))
+            self._outbox.post(Log(f"the reply failed: {type(fault).__name__}", "error"))
 
     def _log(self, answer: Answer) -> None:
         if self.answering is Answering.NOBODY:

@@ -5,7 +5,9 @@ Pure: an outcome and the visible text go in, the last events come out.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from config.notices import Notice
 from runner.conversation.cut import head
@@ -139,4 +141,13 @@ def _owner_words(outcome: BaseException) -> str:
         return "runner.time_limit: the run's own time limit passed; raise `timeout`, or use a faster model."
     if isinstance(outcome, BrokenOff):
         return f"runner.broken_off: {outcome}"
-    return f"runner.internal: {type(outcome).__name__}: {outcome}; please report this with the log around it."
+    return f"runner.internal: {type(outcome).__name__}{_place_of(outcome)}; please report this with the log around it."
+
+
+def _place_of(outcome: BaseException) -> str:
+    """Where it happened. Its own words may quote what was said, so they do not go into the log."""
+    frames = [frame for frame, _ in traceback.walk_tb(outcome.__traceback__)]
+    if not frames:
+        return ""
+    code = frames[-1].f_code
+    return f" in {Path(code.co_filename).name}, {code.co_name}, line {frames[-1].f_lineno}"

@@ -60,6 +60,7 @@ class ModelTrouble(StrEnum):
     REASONING_REFUSED = "reasoning_refused"
     IMAGES_REFUSED = "images_refused"
     EMPTY = "empty"
+    BROKEN = "broken"  # the engine cannot run here at all (S0)
     OTHER = "other"
 
 

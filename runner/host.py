@@ -43,6 +43,8 @@ STREAM_CHARACTERS = 200_000
 _HOP_TIMEOUT = "ActionCallTimeoutError"
 """What a time-out between runtime and Host looks like here: an error text (host-contract §2.3)."""
 
+_PLACE_CHARACTERS = 80
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
@@ -265,7 +267,7 @@ def _entries(found: list[dict[str, Any]]) -> list[RetrievalResultEntry]:
         with suppress(ValidationError):
             read.append(RetrievalResultEntry.model_validate(entry))
     if found and not read:
-        raise ValueError("no entry of the reply can be read")
+        raise _Unreadable("no entry of the reply can be read")
     return read
 
 
@@ -274,7 +276,7 @@ def _places(ranked: list[dict[str, Any]], count: int) -> list[int]:
     places = [one["index"] for one in ranked]
     usable = [place for place in dict.fromkeys(places) if isinstance(place, int) and 0 <= place < count]
     if not usable:
-        raise ValueError("no place of the ranking is among the documents")
+        raise _Unreadable("no place of the ranking is among the documents")
     return usable
 
 
@@ -290,12 +292,27 @@ def _failures(action: str) -> Iterator[None]:
         raise HostCallFailed(action, _kind_of(error), str(error)) from error
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
         # A reply of another shape than the proxy promises: it validates only part of what it reads.
-        raise HostCallFailed(action, HostFailure.MALFORMED, f"{type(error).__name__}: {error}"[:500]) from error
+        raise HostCallFailed(action, HostFailure.MALFORMED, _shape_of(error)) from error
     except TimeoutError as error:
         raise HostCallFailed(action, HostFailure.TIMEOUT, str(error)[:500]) from error
     except (RuntimeError, ConnectionError) as error:
         # "This LangBot Host does not support …", "Plugin invocation has ended", and a handler that was torn down.
         raise HostCallFailed(action, HostFailure.CONNECTION, f"{type(error).__name__}: {error}"[:500]) from error
+
+
+class _Unreadable(ValueError):
+    """A reply that the proxy let pass and that says nothing; its words are ours."""
+
+
+def _shape_of(error: Exception) -> str:
+    """What is wrong with a reply, without a word of it: these texts go into the log."""
+    if isinstance(error, _Unreadable):
+        return str(error)
+    if not isinstance(error, ValidationError):
+        return f"the reply has another shape ({type(error).__name__})"
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(step) for step in first["loc"])[:_PLACE_CHARACTERS]
+    return f"the reply is no {error.title}: {first['type']} at {place or 'its top'}"
 
 
 def _mind_cancellation() -> None:

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
-from runner.small.manner import Again, Go, Halt, Manner, Standard
-from runner.steering import Steering
+from runner.small.manner import Again, Go, Halt, Manner, Standard, Stop
+from runner.tools.catalogue import Catalogue
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
 
@@ -32,12 +33,24 @@ class Ending:
     """How the loop ended by itself.
 
     `cut`: the last reply reached the model's length limit. `concluded`: it had to answer without more tools.
-    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant.
+    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner
+    ended it, None when it did not (S3).
     """
 
     cut: bool = False
     concluded: bool = False
     silent: bool = False
+    stop: Stop | None = None
+
+
+class FollowUps(Protocol):
+    """What people say while a run works; `Steering` of the Host, or nothing."""
+
+    async def pull(self) -> UserTurn | None:
+        """Everything said since the last pull as one user turn; None when nobody spoke."""
+
+    def answered(self) -> None:
+        """The model has replied to everything said so far."""
 
 
 class Loop:
@@ -48,13 +61,14 @@ class Loop:
         view: RunView,
         turns: Turns,
         rounds: Rounds,
-        steering: Steering,
+        steering: FollowUps,
         deadline: Deadline,
         settle: Callable[[Ending], Awaitable[None]],
         *,
         max_rounds: int,
         clock: Callable[[], float],
         manner: Manner | None = None,
+        overhear: Callable[[Reply, Catalogue], Awaitable[None]] | None = None,
     ) -> None:
         self._view = view
         self._turns = turns
@@ -65,6 +79,7 @@ class Loop:
         self._max_rounds = max_rounds
         self._clock = clock
         self._manner: Manner = manner or Standard()
+        self._overhear = overhear
         self._concluding = False
 
     async def run(self) -> Ending:
@@ -105,6 +120,8 @@ class Loop:
 
     async def _after(self, reply: Reply) -> tuple[bool, Ending]:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
+        if self._overhear is not None:
+            await self._overhear(reply, self._rounds.catalogue)
         step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding)
         if isinstance(step, Halt):
             return self._halt(step)
@@ -131,7 +148,7 @@ class Loop:
     def _halt(self, halt: Halt) -> tuple[bool, Ending]:
         for note in halt.notes:
             self._turns.note(note)
-        return False, Ending()
+        return False, Ending(stop=halt.why)
 
     async def _round(self, step: Go) -> Round:
         reply = step.reply

@@ -11,6 +11,7 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.choices import ToolMode
 from config.settings import Settings
+from runner.answering import sent_by
 from runner.assembly import Assembled
 from runner.box import Sandbox
 from runner.context.budget import Budget
@@ -31,6 +32,7 @@ from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.small.choice import manner_of
+from runner.small.earlier import unanswered
 from runner.small.evidence import Evidence
 from runner.small.manner import Manner
 from runner.small.part import EVERY_PART, Part
@@ -90,6 +92,7 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     manner = _manner(around, start, context)
     view.ask(start.question)
     manner.asked(start.question.text())
+    manner.recall(unanswered(start.view.units))
     turns = Turns(
         bench,
         view,
@@ -121,6 +124,7 @@ def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
         around.say,
         around.warn,
         around.small_parts,
+        sends_by=sent_by(start.catalogue, around.delivery.answering),
     )
     context.shape, context.smaller = manner.shape, manner.smaller
     return manner

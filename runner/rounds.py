@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,9 @@ CUT_OFF = (
 LOOK_SECONDS = 5.0
 """How long a console or log may take to be read after an action."""
 
+UNKNOWN = "(unknown)"
+"""Stands in the counts for every tool that there is not."""
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -45,8 +49,10 @@ class Round:
 
 
 class Rounds:
-    """The tools of one run. `count` is how many rounds ran so far.
+    """The tools of one run.
 
+    `count` is how many rounds there were so far, `tools` how many calls by the tool's name, `failed` how many of them
+    brought an error; `seconds` is what running them took.
     `evidence`: what consoles and logs have told; None: nobody looks at them (S5).
     """
 
@@ -68,7 +74,9 @@ class Rounds:
         self._say = say
         self._ids = ids
         self.count = 0
-        self.calls = 0
+        self.tools: Counter[str] = Counter()
+        self.failed = 0
+        self.seconds = 0.0
 
     async def run(self, reply: Reply, until: float | None, *, one_by_one: bool = False, small: bool = False) -> Round:
         """Run the calls of a reply; what is open at `until` (the loop's clock) gets a result that says so (D9).
@@ -85,7 +93,11 @@ class Rounds:
         )
         batch = executor.batch(wanted, self.catalogue)
         with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=self._spoken(wanted)), TOOL_PATIENCE):
-            outcomes = await batch.run(until=until)
+            began = clock.now()
+            try:
+                outcomes = await batch.run(until=until)
+            finally:
+                self.seconds += clock.now() - began
             if small and self._evidence is not None:
                 outcomes = await self._with_evidence(self._evidence, outcomes, until)
         return self._round(reply, outcomes, terminated=batch.all_terminate())
@@ -126,7 +138,6 @@ class Rounds:
         return ", ".join(dict.fromkeys(names))
 
     def _wanted(self, reply: Reply) -> list[WantedCall]:
-        self.calls += len(reply.calls)
         return [
             WantedCall(self._ids.claim(call.id), call.name, call.arguments, call.provider_fields, call.certain)
             for call in reply.calls
@@ -141,6 +152,9 @@ class Rounds:
             provider_fields=reply.provider_fields,
         )
         self._memory.add(outcomes)
+        # What a model calls by a name of its own making may be anything.
+        self.tools.update(outcome.entry.name if outcome.entry else UNKNOWN for outcome in outcomes)
+        self.failed += sum(outcome.rendered.error is not None for outcome in outcomes)
         return Round(turn, _pictures(outcomes), outcomes, terminated, self._offers())
 
     def _offers(self) -> ToolSpec | None:

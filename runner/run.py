@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from functools import partial
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
@@ -18,14 +19,16 @@ from runner.box import Sandbox
 from runner.closing import Closing
 from runner.deadline import Deadline, deadline_for
 from runner.delivery import Delivery
+from runner.dump import Dump, Recorder
 from runner.ending import answered, hint, stopped
 from runner.errors import RunCancelled, TimeIsUp
-from runner.events import Completed, Event, Failed, Json, Log, Usage
+from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
 from runner.loop import Ending, Loop
 from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
+from runner.models.reply import Reply
 from runner.outbox import Outbox
 from runner.parts import Parts, Surroundings, make_parts
 from runner.progress import Progress
@@ -33,6 +36,8 @@ from runner.sandbox.exports import Unsent
 from runner.small.choice import most_rounds
 from runner.small.part import EVERY_PART
 from runner.small.part import Parts as SmallParts
+from runner.tally import Tally, accounted, outcome_of
+from runner.tools.catalogue import Catalogue
 from runner.tools.execute import ToolSlots
 from runner.tools.jobs import Job
 from runner.visible import Visible
@@ -84,6 +89,7 @@ class _Run:
     """The state of one run, and nothing of any other."""
 
     def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker, outbox: Outbox) -> None:
+        self._began = clock.now()
         self._deadline = _deadline_of(ctx, settings)
         self._polls = worker.polls
         self._bench: Bench | None = None
@@ -122,7 +128,8 @@ class _Run:
             last = await self._stopped(outcome)  # a Host call was cancelled by the other side
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = await self._stopped(_root_of(outcome))
-        self._around.outbox.finish(*await self._told(last))
+        last = await self._told(last)
+        self._around.outbox.finish(*accounted(last, self._tally(outcome_of(last)).logs()))
         await _closed(work)
 
     async def give_up(self) -> None:
@@ -134,6 +141,27 @@ class _Run:
         left = None if self._deadline.end is None else self._deadline.end - clock.now()
         note = self._say(Notice.TRANSPORT_LIMIT_NOTE)
         return await self._around.delivery.tell(last, self._hint, seconds=left, cut_note=note)
+
+    def _tally(self, outcome: str) -> Tally:
+        """What the run came to, as far as it got."""
+        tally = Tally(outcome, clock.now() - self._began, usage=self._usage())
+        if self._bench is None or (parts := self._parts) is None:
+            return tally
+        turns, rounds, spent = parts.turns, parts.rounds, parts.context.spent
+        return replace(
+            tally,
+            model_seconds=turns.seconds,
+            tool_seconds=rounds.seconds,
+            turns=turns.by_model,
+            rounds=rounds.count,
+            tools=rounds.tools,
+            failed_calls=rounds.failed,
+            compactions=spent.compactions,
+            summaries=spent.summaries,
+            digests=spent.digests,
+            fallbacks=self._bench.lineup.fallbacks_used,
+            follow_ups=parts.steering.pulled,
+        )
 
     def _missed(self) -> tuple[Event, ...]:
         """A line for the owner when follow-ups could not be asked for: somebody may have got no reply (G1)."""
@@ -205,7 +233,11 @@ class _Run:
             await self._closing.name_what_stays_open(look=not isinstance(outcome, RunCancelled))
         files = tuple(around.sandbox.collected.file_ids)
         notes = tuple(self._notes_on_jobs())
-        return stopped(outcome, around.visible, self._say, self._usage(), self._record(), files, notes)
+        last = stopped(outcome, around.visible, self._say, self._usage(), self._record(), files, notes)
+        has_answer = any(isinstance(event, Answer) for event in last)
+        if self._closing is not None and not has_answer and not isinstance(outcome, RunCancelled):
+            await self._closing.keep_what_was_done()
+        return last
 
     def _say(self, notice: Notice, **values: object) -> str:
         """A sentence of the runner in the language of the newest thing said."""
@@ -254,7 +286,14 @@ class _Run:
                 max_rounds=most_rounds(around.settings, around.small_parts),
                 clock=clock.now,
                 manner=parts.manner,
+                overhear=self._overhearing(),
             ).run()
+
+    def _overhearing(self) -> Callable[[Reply, Catalogue], Awaitable[None]] | None:
+        """Who records faulty replies, where the binding wants that."""
+        if not self._around.settings.debug_dump:
+            return None
+        return Recorder(Dump(), lambda line: self._around.outbox.post(Log(line)), self._around.warn).hear
 
     async def _settle(self, ending: Ending) -> None:
         if self._closing is not None:

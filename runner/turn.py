@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 
 from config.notices import Notice
+from runner import clock
 from runner.context.meter import CountFailed, counting_unavailable
 from runner.conversation.request import Request
 from runner.errors import AllModelsFailed, InputTooLarge, ModelFailed, ModelTrouble
-from runner.models.bench import Bench
-from runner.models.provider import HostModel
+from runner.models.contract import Model, Models
 from runner.models.reply import Reply, ReplyReader
 from runner.progress import SUMMARY_PATIENCE, Progress
 from runner.small.manner import Manner, Standard
@@ -50,12 +51,12 @@ class Turns:
     """Runs the model turns of one run.
 
     `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2). `manner`: how the
-    model is spoken to and its replies are read.
+    model is spoken to and its replies are read. `by_model` counts the turns, `seconds` is what they took in all.
     """
 
     def __init__(
         self,
-        bench: Bench,
+        models: Models,
         view: RunView,
         visible: Visible,
         show: Callable[[str], None],
@@ -65,7 +66,7 @@ class Turns:
         may_be_silent: Callable[[], bool] = lambda: False,
         manner: Manner | None = None,
     ) -> None:
-        self._bench = bench
+        self._models = models
         self._view = view
         self._visible = visible
         self._show = show
@@ -74,7 +75,8 @@ class Turns:
         self._may_be_silent = may_be_silent
         self._warn = warn
         self._manner: Manner = manner or Standard()
-        self.count = 0
+        self.by_model: Counter[str] = Counter()
+        self.seconds = 0.0
 
     async def take(self, *, conclude: bool = False) -> Reply:
         """One reply of the first model that gives one; with `conclude` no tool may be called in it (D6).
@@ -82,10 +84,17 @@ class Turns:
         Raises AllModelsFailed when none does, BrokenOff when one failed with its reply half shown, InputTooLarge and
         CountingUnavailable when no request can be made.
         """
-        self.count += 1
+        began = clock.now()
+        try:
+            return await self._take(conclude=conclude)
+        finally:
+            self.by_model[self._models.current.id] += 1
+            self.seconds += clock.now() - began
+
+    async def _take(self, *, conclude: bool) -> Reply:
         while True:
             try:
-                reply = await self._ask(self._bench.current, conclude=conclude)
+                reply = await self._ask(self._models.current, conclude=conclude)
             except ModelFailed as failure:
                 self._visible.drop_turn()
                 if self._visible.turn_shown:
@@ -101,7 +110,7 @@ class Turns:
                 self._visible.drop_turn()
                 if self._manner.retries_empty(reply):
                     continue
-                if self._bench.lineup.is_last:
+                if self._models.lineup.is_last:
                     return reply  # nobody has more to say: what was shown stands, or a sentence says it (C6)
                 self._advance(ModelFailed(reply.model_id, ModelTrouble.EMPTY, "neither text nor a tool call came"))
 
@@ -116,7 +125,7 @@ class Turns:
         self._visible.note(text)
         self._show(self._visible.text)
 
-    async def _ask(self, model: HostModel, *, conclude: bool) -> Reply:
+    async def _ask(self, model: Model, *, conclude: bool) -> Reply:
         self._visible.begin_turn()
         self._manner.begin(model.id, conclude=conclude)
         try:
@@ -137,10 +146,10 @@ class Turns:
                 await self._read_in_time(model, request, reader, reading, seconds)
         finally:
             reply = reader.close()
-            self._bench.add_usage(reply.usage)
+            self._models.add_usage(reply.usage)
         return reading.close(reply)
 
-    async def _read(self, model: HostModel, request: Request, reader: ReplyReader, reading: Reading) -> None:
+    async def _read(self, model: Model, request: Request, reader: ReplyReader, reading: Reading) -> None:
         async with aclosing(model.answer(request, reader)) as fragments:
             async for fragment in fragments:
                 self.reveal(reading.feed(fragment))
@@ -148,7 +157,7 @@ class Turns:
                     return
 
     async def _read_in_time(
-        self, model: HostModel, request: Request, reader: ReplyReader, reading: Reading, seconds: float
+        self, model: Model, request: Request, reader: ReplyReader, reading: Reading, seconds: float
     ) -> None:
         """The same, within the limit of one step, which begins anew at the first token (S3)."""
         now = asyncio.get_running_loop().time
@@ -177,6 +186,6 @@ class Turns:
         """The next model; where none is left only because none can be counted for, that is what is said (F2)."""
         self._view.give_back()
         try:
-            self._bench.lineup.advance(failure)
+            self._models.lineup.advance(failure)
         except AllModelsFailed as all_failed:
             raise counting_unavailable(all_failed.failures) or all_failed from failure

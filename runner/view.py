@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Protocol
 
 from runner.context.budget import Budget
-from runner.context.compaction import Context, View
+from runner.context.compaction import Fitted, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
@@ -15,6 +16,19 @@ from runner.errors import RETRYABLE_TROUBLES, ModelFailed
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
 
+_Certain = tuple[View, bool, bool]
+"""A view before something was left out on suspicion, and whether pictures and calls were words already."""
+
+
+class Fitting(Protocol):
+    """Makes requests that fit a model: `Context` by the Host's count, or another door's own way."""
+
+    async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
+        """See `Context.fit`."""
+
+    def learn(self, model: str, refused: int) -> None:
+        """See `Context.learn`."""
+
 
 class RunView:
     """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal.
@@ -22,13 +36,13 @@ class RunView:
     Pictures and tools can be left out on suspicion: `keep` says the suspicion was right, `give_back` that it was not.
     """
 
-    def __init__(self, view: View, context: Context, budget_of: Callable[[str], Budget]) -> None:
+    def __init__(self, view: View, context: Fitting, budget_of: Callable[[str], Budget]) -> None:
         self._view = view
         self._context = context
         self._budget_of = budget_of
         self._tightened: dict[str, Budget] = {}
         self._tokens = 0
-        self._before_doubt: View | None = None
+        self._before_doubt: _Certain | None = None
         self._suspected: tuple[str, int] | None = None
         self._without_images = False
         self._calls_in_words = False
@@ -80,7 +94,7 @@ class RunView:
         if not self._view.tools:
             return False
         self._doubt()
-        self._view = replace(self._view, tools=())
+        self._take_out({tool.name for tool in self._view.tools})
         return True
 
     def keep(self) -> None:
@@ -96,8 +110,9 @@ class RunView:
     def give_back(self) -> None:
         """The model failed all the same: the next one gets what was left out for nothing."""
         self._suspected = None
-        if self._before_doubt is not None:
-            self._view, self._before_doubt, self._without_images = self._before_doubt, None, False
+        if (before := self._before_doubt) is not None:
+            self._view, self._without_images, self._calls_in_words = before
+            self._before_doubt = None
 
     def offer(self, tool: ToolSpec) -> None:
         """Offer one tool more, from the next request on (S4)."""
@@ -156,7 +171,7 @@ class RunView:
         return model_id in self._tightened
 
     def _doubt(self) -> None:
-        self._before_doubt = self._before_doubt or self._view
+        self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)
 
     def _budget(self, model_id: str) -> Budget:
         return self._tightened.get(model_id) or self._budget_of(model_id)

@@ -16,9 +16,10 @@ import httpx
 
 from bench.small.play import GUIDED, LENIENT, NATIVE, STANDARD, TEXT, Arm, Played, play
 from bench.small.tasks import TASKS, Task
-from demo.model import cache_folder, choose
+from demo.model import choose
 from demo.ports import free_ports
 from tests.host import ModelRequest, Reason, Reply, ToolCall
+from weights.catalogue import cache_folder
 
 ARMS: Final = (STANDARD, LENIENT, NATIVE, TEXT, GUIDED)
 SUBSET: Final = (

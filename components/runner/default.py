@@ -15,6 +15,7 @@ from config.settings import Settings
 from runner.context.tokens import load_tokenizer
 from runner.conversation.record import KEY
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
+from runner.guards import loggable
 from runner.host import ProxyHost
 from runner.run import Worker, run
 from runner.small.part import EVERY_PART, Parts
@@ -63,12 +64,12 @@ def result_of(run_id: str, event: Event) -> RunnerResult:
             payload = dict(result) if result is not None else None
             return RunnerResult.tool_call_completed(run_id, call_id, name, payload, error)
         case Log(text, level):
-            log = ProcessorLogPayload(text=text[:_LOG_LIMIT], level=level)
+            log = ProcessorLogPayload(text=loggable(text[:_LOG_LIMIT])[:_LOG_LIMIT], level=level)
             return RunnerResult(run_id=run_id, type=RunnerResultType.PROCESSOR_LOG, data=log.model_dump())
         case Completed(finish_reason, usage):
             return RunnerResult.run_completed(run_id, finish_reason=finish_reason, usage=_usage(usage))
         case Failed(message_text, code, retryable, usage):
-            return RunnerResult.run_failed(run_id, message_text, code, retryable, usage=_usage(usage))
+            return RunnerResult.run_failed(run_id, loggable(message_text), code, retryable, usage=_usage(usage))
 
 
 def _usage(usage: Usage | None) -> LLMTokenUsage | None:

@@ -32,6 +32,9 @@ class Judge:
     def rule(self, candidate: Candidate, format_id: str, *, marked: bool, must_fit: bool = False) -> Ruling:
         """A call, or why not. `marked` False: a format without markers. `must_fit`: the schema has to accept it."""
         refuse = _Refuser(candidate)
+        # Before anything that asks the model for a better call: nobody is to be led to a call that was only quoted.
+        if not marked and self._quoted(candidate.raw):
+            return refuse(Fault.QUOTED)
         if candidate.broken:
             return refuse(Fault.UNREADABLE)
         found = self.offers.find(candidate.name)
@@ -39,8 +42,6 @@ class Judge:
             return refuse(Fault.UNKNOWN_TOOL)
         if candidate.cut:
             return refuse(Fault.CUT_OFF)
-        if not marked and self._quoted(candidate.raw):
-            return refuse(Fault.QUOTED)
         arguments, mended = _arguments(candidate, found)
         if arguments is None:
             return refuse(Fault.UNREADABLE)

@@ -23,9 +23,10 @@ LINE: Final = 240
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
 _IDENTIFIER = re.compile(
-    r"https?://|[\w.+-]+@[\w-]+\.\w|(?:^|[\s\"'(=:])[~.]{0,2}/[\w.-]+|[A-Za-z]:\\|\b\w+\.[A-Za-z]{1,5}\b|\d{2,}|[A-Za-z]+[-_]?\d"
-    r"|\w+_\w+|[a-z][A-Z]|(?<=\w )[A-Z]\w+|[\"'`「『“‘][^\"'`」』”’]{2,}[\"'`」』”’]"
+    r"https?://|[\w.+-]@[\w-]{1,255}\.\w|(?:^|[\s\"'(=:])[~.]{0,2}/[\w.-]|[A-Za-z]:\\|\w\.[A-Za-z]{1,5}\b|\d\d|[A-Za-z][-_]?\d"
+    r"|\w_\w|[a-z][A-Z]|(?<=\w )[A-Z]\w|[\"'`「『“‘][^\"'`」』”’]{2,200}[\"'`」』”’]"
 )
+"""Whether a sentence names something: every repetition is bounded, so that looking takes linear work."""
 _RULE = re.compile(
     r"\b(?:must|never|always|only|don't|do not|please use|instead of|prefer)\b|必须|不要|只能|务必|禁止|必ず|しないで",
     re.IGNORECASE,

@@ -88,7 +88,7 @@ class Meter:
         except HostCallFailed as failure:
             raise _failed(model, failure) from failure
         if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens <= 0:
-            raise CountFailed(model, ModelTrouble.OTHER, f"the Host answered {tokens!r}", offered=True)
+            raise CountFailed(model, ModelTrouble.OTHER, "the Host answered no number above 0", offered=True)
         return tokens
 
 

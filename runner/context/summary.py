@@ -16,6 +16,7 @@ from runner.context.transcript import Excerpt, excerpt, harmless
 from runner.conversation.request import Request
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import Span, System, Text, Unit, UserTurn
+from runner.guards import defang
 
 MARGIN: Final = 0.7
 """A summary request takes at most this share of the input budget: it is not counted by the Host before it is sent."""
@@ -189,5 +190,6 @@ def _object(text: str) -> dict[str, object] | None:
 
 
 def summary_block(summary: str) -> str:
-    """The last block of the system message (`System.summary`); nothing in the text can close it early (F3)."""
-    return f"{OPENING}\n{_FRAME}\n\n{_TAGS.sub('[tag]', summary).strip()}\n{CLOSING}"
+    """The last block of the system message (`System.summary`); nothing in the text can close it early (F3), and no
+    marker that somebody wrote in the chat comes to life there (S7)."""
+    return f"{OPENING}\n{_FRAME}\n\n{defang(_TAGS.sub('[tag]', summary)).strip()}\n{CLOSING}"

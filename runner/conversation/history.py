@@ -22,6 +22,7 @@ from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
+from runner.guards import defang
 
 EARLIER_CUT = "[Earlier messages are not shown.]"
 """Stands for what came before when the history would begin with an answer: many providers want a user turn first."""
@@ -96,10 +97,17 @@ def units_of(
     units: list[Unit] = []
     for row in rows:
         if row.role == "user":
-            _add_user(units, Text(speakers.says(row.actor_id, row.text)), row.cursor)
+            _add_user(units, Text(_by_others(speakers, row)), row.cursor)
         else:
-            _add_answer(units, row, memory)
+            # Another runner's answers stand here, too, and in an own one people may have had the model write anything.
+            _add_answer(units, replace(row, text=defang(row.text)), memory)
     return tuple(units)
+
+
+def _by_others(speakers: Speakers, row: Row) -> str:
+    """What a person said; inert where other people take part than the one who asks now (S7)."""
+    said = speakers.says(row.actor_id, row.text)
+    return defang(said) if speakers.group else said
 
 
 def _add_user(units: list[Unit], part: Text, cursor: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runner.conversation.file_names import one_line
+from runner.guards import defang
 
 _NAME_LIMIT = 60
 """Characters of a speaker's name that reach the model."""
@@ -32,10 +33,11 @@ class Speakers:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def says(self, actor_id: str | None, text: str) -> str:
-        """The text as the model reads it: with its sender in a group, unchanged elsewhere."""
+        """The text as the model reads it: in a group with its sender, and inert, since others wrote it (S7); unchanged
+        elsewhere."""
         if not self.group:
             return text
-        return f"[{self.name_of(actor_id)}] {_LINE_BRACKET.sub(_QUOTED, text)}"
+        return f"[{self.name_of(actor_id)}] {_LINE_BRACKET.sub(_QUOTED, defang(text))}"
 
     def name_of(self, actor_id: str | None) -> str:
         """A short name on one line that cannot close its own brackets; the id where no name is known."""

@@ -53,6 +53,14 @@ class Reference(Text):
     passages: tuple[Passage, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Told(Text):
+    """What a tool said, in words of the user's side (S8). `text` is how it reads there; `result` what `tool` said."""
+
+    tool: str = ""
+    result: str = ""
+
+
 Part = Text | Image | Other
 
 

@@ -64,3 +64,12 @@ def frame(text: str, source: str) -> str:
         f"{defang(text)}\n"
         f"--- end of data block {free} ---"
     )
+
+
+def unframe(text: str) -> str:
+    """What stands between the lines of `frame`, still inert; a text without them as it is."""
+    lines = text.split("\n")
+    begins = re.match(r"--- data block ([0-9]{1,9}) from ", lines[0])
+    if begins is None or lines[-1] != f"--- end of data block {begins[1]} ---":
+        return text
+    return "\n".join(lines[1:-1])

@@ -48,7 +48,8 @@ class Reply:
 
     The rest is set where calls are read from text (S1): `text` is then the visible part and `held` the end of it that
     was not shown yet; `wrote` is the format of calls that stood in the text; `faults`, `problem` and `refused` say what
-    was no call, why, and the name in it; `answered`: the text came by the reply tool; `chanted`: it repeated itself.
+    was no call, why, and the name in it; `answered`: the text came by the reply tool; `chanted`: it repeated itself;
+    `raw`: what the model wrote, before it was read.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Reply:
     refused: str = ""
     answered: bool = False
     chanted: bool = False
+    raw: str | None = None
 
     @property
     def said(self) -> str:

@@ -21,6 +21,7 @@ AWAITED: Final = (
     "{job} to wait for it. If it need not end, answer once more and say that it may go on."
 )
 _ECHO_LEAST = 200
+_REPEAT_LEAST = 20
 _ADMITS = re.compile(
     r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
     r"失败|失敗|错误|錯誤|无法|無法|不能|没能|沒能|抱歉|エラー|できません|できなかった|申し訳|ошибк|не удалось|не могу|"
@@ -82,6 +83,12 @@ def echoes(text: str, done: Sequence[Done]) -> bool:
     return len(said) >= _ECHO_LEAST and any(said in _squeezed(each.body) for each in done)
 
 
+def repeats(text: str, correction: str) -> bool:
+    """Whether a reply says back to the user what only the model was told."""
+    said = _squeezed(text)
+    return len(said) >= _REPEAT_LEAST and said in _squeezed(correction)
+
+
 def gist(done: Sequence[Done]) -> str:
     """The beginning of the last result in one paragraph; empty without one."""
     body = done[-1].body if done else ""
@@ -97,12 +104,17 @@ def leaves_open(done: Sequence[Done], *, can_read: bool) -> str | None:
             f"Your reply was not sent yet: the todo list still has open items ({', '.join(items[:3])}). "
             "Do them now, or say why they stay open."
         )
-    written = [place for place, each in enumerate(done) if _WRITES.search(each.name) and not each.failed]
+    written = [place for place, each in enumerate(done) if writes(each)]
     if can_read and written and not any(each.reads for each in done[written[-1] + 1 :]):
         return (
             "Your reply was not sent yet: nothing has looked at what you wrote. Read it once and check it, then answer."
         )
     return None
+
+
+def writes(done: Done) -> bool:
+    """Whether a call wrote or changed something that can be looked at."""
+    return not done.failed and _WRITES.search(done.name) is not None
 
 
 def leaves_jobs(awaited: Mapping[str, str]) -> str | None:

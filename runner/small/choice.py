@@ -10,6 +10,8 @@ from config.choices import CallFormat, ModelProfile
 from config.settings import Settings
 from runner.events import Json
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
+from runner.small.hints import KEY as HINTS_KEY
+from runner.small.hints import Hints
 from runner.small.manner import Manner, Standard
 from runner.small.memory import KEY, Memory
 from runner.small.part import EVERY_PART, Part, Parts
@@ -28,9 +30,12 @@ def reserved_names(settings: Settings) -> tuple[str, ...]:
 
 
 def most_rounds(settings: Settings, parts: Parts = EVERY_PART) -> int:
-    """Rounds of tools in a run: `max-steps` counts instead where the model is small for sure (S3)."""
+    """Rounds of tools in a run: `max-steps` counts instead where the model is small for sure (S3).
+
+    One more than those, since the answer itself may be a call (J2).
+    """
     if settings.small.profile is ModelProfile.SMALL and Part.MAX_STEPS in parts:
-        return settings.small.max_steps
+        return settings.small.max_steps + 1
     return settings.tools.max_rounds
 
 
@@ -43,12 +48,18 @@ def manner_of(
     say: Callable[..., str],
     warn: Callable[[str], None],
     parts: Parts = EVERY_PART,
+    *,
+    sends_by: str | None = None,
 ) -> Manner:
-    """The manner of a run. `notes` are those of the conversation's checkpoint, `note` adds one."""
+    """The manner of a run. `notes` are those of the conversation's checkpoint, `note` adds one.
+
+    `sends_by`: the tool by which the model has to send its answer itself (J2).
+    """
     if is_standard(settings):
         return Standard()
     memory = Memory(notes.get(KEY), lambda value: note(KEY, value))
-    return Guiding(settings.small, memory, catalogue, say, warn, place_of(ctx), parts)
+    hints = Hints(notes.get(HINTS_KEY), lambda value: note(HINTS_KEY, value))
+    return Guiding(settings.small, memory, catalogue, say, warn, place_of(ctx), parts, hints=hints, sends_by=sends_by)
 
 
 def place_of(ctx: RunnerContext) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from runner.small import prompt
 from runner.small.forms import FORM_IDS, Replay, tools_in_words
 from runner.small.guided import response_format
 from runner.small.part import EVERY_PART, Part, Parts
-from runner.small.reply_tool import REPLY_SPEC
+from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.shown import LOAD_SPEC, choose
 from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.results import ErrorCode
@@ -29,10 +29,20 @@ RESAMPLED: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
-    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text.
+class Own:
+    """What a model says of itself: the form it is asked for, and the id of the call format it writes (S0)."""
 
-    `schema`: a JSON schema goes with the request; `reply_tool`: whether the loop has one at all.
+    form: CallFormat
+    writes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text, in the
+    form nearest to what it wrote; `writes`: in exactly this call format.
+
+    `schema`: a JSON schema goes with the request; `reply_tool`: whether the loop has one at all. `sends_by`: the tool
+    of the Host by which the model has to answer itself (J2); it stands in for the reply tool.
     """
 
     small: bool
@@ -40,6 +50,8 @@ class Mode:
     wrote: CallFormat | None = None
     schema: bool = False
     reply_tool: bool = True
+    writes: str | None = None
+    sends_by: str | None = None
 
     @property
     def plain(self) -> bool:
@@ -48,19 +60,33 @@ class Mode:
 
     @property
     def replies(self) -> bool:
-        """Whether the reply tool is on offer."""
-        return self.reply_tool and (self.small or self.form is CallFormat.GUIDED or self.schema)
+        """Whether the loop's own reply tool is on offer."""
+        return self.reply_tool and self.sends_by is None and self.guides
+
+    @property
+    def guides(self) -> bool:
+        """Whether an answer, too, is wanted as a call."""
+        return self.small or self.form is CallFormat.GUIDED or self.schema
+
+    @property
+    def answers_by(self) -> str | None:
+        """The tool by which the model is asked to answer; None: in plain words."""
+        if self.sends_by is not None and self.guides:
+            return self.sends_by
+        return REPLY if self.replies else None
 
     @property
     def written(self) -> str | None:
         """The call format in which the model writes, and is shown earlier turns; None: as the provider has them."""
+        if self.writes is not None:
+            return self.writes
         form = self.wrote if self.form is CallFormat.NATIVE else self.form
         return FORM_IDS.get(form) if form else None
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What one turn adds. `most`: tools in full; `tail`: a last user turn, in the prompt only."""
+    """What one turn adds. `most`: tools in full; `tail`: a last user turn, in the prompt only; `hint`: a line of it."""
 
     query: str
     most: int
@@ -69,6 +95,7 @@ class Wants:
     recent: Sequence[str]
     codes: Collection[ErrorCode]
     tail: str | None
+    hint: str | None
     conclude: bool
     resample: bool
 
@@ -80,7 +107,7 @@ class Dresser:
     site: str
     place: Sequence[str]
     parts: Parts = EVERY_PART
-    _replays: dict[tuple[str | None, bool, bool], Replay] = field(default_factory=dict)
+    _replays: dict[tuple[str | None, str | None, bool], Replay] = field(default_factory=dict)
     _tails: dict[str, UserTurn] = field(default_factory=dict)
 
     def dress(self, request: Request, mode: Mode, wants: Wants) -> Request:
@@ -90,7 +117,7 @@ class Dresser:
         own = FORM_IDS.get(mode.form) if tools else None
         blocks = [*self._lines(tools, mode, own, wants), *([index] if index else [])]
         if own:
-            blocks.append(tools_in_words(tools, own, reply_tool=mode.replies))
+            blocks.append(tools_in_words(tools, own, answer_by=mode.answers_by))
         return replace(
             request,
             system=replace(request.system, added=(*request.system.added, *blocks)),
@@ -108,8 +135,8 @@ class Dresser:
             return ((REPLY_SPEC,) if mode.replies else ()), None
         if not mode.small or Part.RANKING not in self.parts:
             return (*offered, *((REPLY_SPEC,) if mode.replies else ())), None
-        own = tuple(tool for tool in offered if tool.name == JOB_OUTPUT)
-        others = tuple(tool for tool in offered if tool.name != JOB_OUTPUT)
+        own = tuple(tool for tool in offered if tool.name in (JOB_OUTPUT, mode.answers_by))
+        others = tuple(tool for tool in offered if tool not in own)
         shown = choose(others, wants.query, most=wants.most, loaded=wants.loaded, recent=wants.recent)
         pseudo = (*own, *((LOAD_SPEC,) if shown.index else ()), *((REPLY_SPEC,) if mode.replies else ()))
         return (*shown.tools, *pseudo), shown.index
@@ -125,17 +152,18 @@ class Dresser:
 
     def _units(self, units: tuple[Unit, ...], mode: Mode, wants: Wants, *, tools: bool) -> tuple[Unit, ...]:
         form = mode.written if tools and Part.REPLAY in self.parts else None
-        key = (form, mode.replies, mode.small)
+        key = (form, mode.answers_by, mode.small)
         replay = self._replays.get(key)
         if replay is None:
             chars = RESULT_CHARACTERS if mode.small and Part.SHORT_RESULTS in self.parts else None
-            replay = self._replays[key] = Replay(form, answers=mode.replies, result_chars=chars)
+            replay = self._replays[key] = Replay(form, answer_by=mode.answers_by, result_chars=chars)
         kept = replay.units(recent_turns(units) if mode.small and Part.SHORT_HISTORY in self.parts else units)
         tail = wants.tail
         restates = mode.small and Part.RESTATEMENT in self.parts
         if tail is None and restates and units and isinstance(last := units[-1], AssistantTurn) and last.calls:
             tail = prompt.restated(wants.query)
-        if tail is None:
+        tail = "\n".join(filter(None, (tail, wants.hint)))
+        if not tail:
             return kept
         turn = self._tails.setdefault(tail, UserTurn((Text(tail),)))
         if kept and isinstance(before := kept[-1], UserTurn):

@@ -11,9 +11,8 @@ from config.choices import CallFormat
 from runner.callformats import format_named, render
 from runner.conversation.cut import clip
 from runner.conversation.request import ToolSpec
-from runner.conversation.units import AssistantTurn, Part, Text, ToolResult, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Part, Told, ToolResult, Unit, UserTurn
 from runner.events import Json
-from runner.small.reply_tool import REPLY
 
 FORM_IDS: Final[Mapping[CallFormat, str]] = {
     CallFormat.TAGS: "hermes",
@@ -27,7 +26,7 @@ TOOLS_INTRO: Final = "# Tools\nYou can use these tools, one JSON object a line:"
 CALL_LINE: Final = "To use a tool, write only the call, exactly in this form, and nothing after it:"
 THEN_LINE: Final = "The result comes in the next message."
 PLAIN_LINE: Final = "Where no tool is needed, answer in plain words."
-REPLY_LINE: Final = f"Every reply is one call. To say something to the user, call {REPLY}."
+REPLY_LINE: Final = "Every reply is one call. To say something to the user, call {tool}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,11 @@ class WrittenCall:
     arguments: str | Mapping[str, Json]
 
 
-def tools_in_words(tools: Sequence[ToolSpec], form: str, *, reply_tool: bool) -> str:
-    """The tools, the form of a call, and how to answer: a block for the system message. `form`: a call format's id."""
+def tools_in_words(tools: Sequence[ToolSpec], form: str, *, answer_by: str | None) -> str:
+    """The tools, the form of a call, and how to answer: a block for the system message.
+
+    `form`: a call format's id; `answer_by`: the tool that answers go through, None: in plain words.
+    """
     listed = (
         json.dumps(
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}, ensure_ascii=False
@@ -47,7 +49,7 @@ def tools_in_words(tools: Sequence[ToolSpec], form: str, *, reply_tool: bool) ->
         for tool in tools
     )
     shape = render(WrittenCall("tool_name", {"argument": "value"}), form)
-    answer = REPLY_LINE if reply_tool else PLAIN_LINE
+    answer = REPLY_LINE.format(tool=answer_by) if answer_by else PLAIN_LINE
     return "\n".join([TOOLS_INTRO, *listed, CALL_LINE, shape, THEN_LINE, answer])
 
 
@@ -62,13 +64,13 @@ def family_of(format_id: str) -> CallFormat:
 class Replay:
     """Units in the words of one form. Each unit is converted once, since counting goes by identity.
 
-    `result_chars` cuts results; None leaves them as they are. `answers`: plain answers are written as calls of the
-    reply tool, the very form the model is asked to write (S8).
+    `result_chars` cuts results; None leaves them as they are. `answer_by`: plain answers are written as calls of this
+    tool, the very form the model is asked to write (S8).
     """
 
-    def __init__(self, form: str | None, *, answers: bool, result_chars: int | None) -> None:
+    def __init__(self, form: str | None, *, answer_by: str | None, result_chars: int | None) -> None:
         self._form = form
-        self._answers = answers
+        self._answer_by = answer_by
         self._result_chars = result_chars
         self._known: dict[int, tuple[Unit, tuple[Unit, ...]]] = {}
         self._joined: dict[tuple[int, ...], tuple[tuple[Unit, ...], Unit]] = {}
@@ -76,7 +78,9 @@ class Replay:
     def units(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
         """The conversation in this form; roles alternate as before."""
         done: list[Unit] = []
-        for unit in units:
+        for place, unit in enumerate(units):
+            if place and self._says_again(units[place - 1], unit):
+                continue
             for each in self._converted(unit):
                 if done and isinstance(each, UserTurn) and isinstance(last := done[-1], UserTurn):
                     done[-1] = self.join(last, each)
@@ -110,13 +114,20 @@ class Replay:
         if not unit.calls:
             return (AssistantTurn(self._answer(unit.text), author=unit.author, span=unit.span),)
         calls = "\n".join(render(WrittenCall(call.name, call.arguments), self._form) for call in unit.calls)
-        told: tuple[Part, ...] = tuple(Text(_told(self._short(result))) for result in unit.results)
+        told: tuple[Part, ...] = tuple(_told(self._short(result)) for result in unit.results)
         return (AssistantTurn(calls, author=unit.author, span=unit.span), UserTurn(told, unit.span))
 
+    def _says_again(self, before: Unit, unit: Unit) -> bool:
+        """Whether an answer only quotes what the model sent by its own call: shown twice, it would be sent twice."""
+        if self._form is None or self._answer_by is None or not isinstance(before, AssistantTurn):
+            return False
+        sent = [call.arguments for call in before.calls if call.name == self._answer_by]
+        return isinstance(unit, AssistantTurn) and not unit.calls and _texts(sent) == unit.text
+
     def _answer(self, text: str) -> str:
-        if not self._answers or self._form is None or not text.strip():
+        if self._answer_by is None or self._form is None or not text.strip():
             return text
-        return render(WrittenCall(REPLY, {"text": text}), self._form)
+        return render(WrittenCall(self._answer_by, {"text": text}), self._form)
 
     def _short(self, result: ToolResult) -> ToolResult:
         if self._result_chars is None or len(result.text) <= self._result_chars:
@@ -124,5 +135,11 @@ class Replay:
         return ToolResult(result.call_id, result.name, clip(result.text, self._result_chars).text)
 
 
-def _told(result: ToolResult) -> str:
-    return f"Result of {result.name}:\n{result.text}"
+def _texts(arguments: Sequence[str]) -> str | None:
+    """The texts that calls of an answering tool sent, as they stand in the history; None without any."""
+    texts = [str(json.loads(each).get("text", "")) for each in arguments]
+    return "\n\n".join(texts) if texts else None
+
+
+def _told(result: ToolResult) -> Told:
+    return Told(f"Result of {result.name}:\n{result.text}", result.name, result.text)

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from config.choices import CallFormat, ModelProfile
 from config.notices import Notice
 from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import AssistantTurn, Reference, UserTurn
 from runner.errors import ModelFailed
 from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
 from runner.small.answers import Done
 from runner.small.circles import Circle, Circles, Seen
-from runner.small.dress import FEWER, Dresser, Mode, Wants
+from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Mode, Own, Wants
+from runner.small.earlier import calls_of
+from runner.small.foreign import foreign_texts
 from runner.small.forms import FORM_IDS, family_of
+from runner.small.hints import Hints
 from runner.small.ladder import Ladder, Rung
-from runner.small.manner import Again, Go, Halt, Next
+from runner.small.manner import Again, Go, Halt, Next, Stop
 from runner.small.memory import Known, Memory
 from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reading import AsItIs, Lenient, Reading, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.shown import LOAD, LOAD_SPEC
+from runner.tools import validate_args
 from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Outcome
 from runner.tools.jobs import JOB_OUTPUT
-from runner.tools.prepare import Ready, WantedCall, prepare
+from runner.tools.prepare import Ready, Refused, WantedCall, prepare
+from runner.tools.results import ErrorCode
 
 PSEUDO_TOOLS = (REPLY, LOAD, JOB_OUTPUT)
 """Names that no tool of the Host may have while this manner is on."""
@@ -38,7 +42,10 @@ MALFORMED_ENOUGH = 2
 
 FLAGGED = "That call brought the same result as before. Do not repeat it: do something else, or answer the user."
 CHANTED = "Your reply repeated itself and was not sent. Write it once more, shortly, or call a tool."
+NOT_LOADED = "{load} takes the name of one tool of the list of further tools, once."
+SWITCHED_OFF = "{tool} is switched off for this message."
 LOADED = "{tool} is among your tools now. Call it."
+UNSENT = "Your reply was not sent: plain words reach nobody here. Call {tool} with it now."
 FAULTY_TEXT = "Your reply was not sent: {problem}. Call the tool itself, or answer in plain words."
 
 
@@ -55,10 +62,20 @@ class _Turn:
     sent_temperature: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _SentBack:
+    """A reply that was not shown, and what was said to the model about it."""
+
+    text: str
+    correction: str
+
+
 class Guiding:
     """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
 
-    `parts`: what of this manner is on.
+    `parts`: what of this manner is on. `own` says how a model is asked for calls where the model itself decides that,
+    not the settings (S0). `hints`: those of the conversation; None: of one that is kept nowhere. `sends_by`: the tool
+    by which the model has to send its answer itself (J2).
     """
 
     def __init__(
@@ -70,13 +87,20 @@ class Guiding:
         log: Callable[[str], None],
         place: Sequence[str] = (),
         parts: Parts = EVERY_PART,
+        *,
+        own: Mapping[str, Own] | None = None,
+        hints: Hints | None = None,
+        sends_by: str | None = None,
     ) -> None:
         self._settings = settings
         self._memory = memory
+        self._own = own or {}
         self._catalogue = catalogue
         self._say = say
         self._log = log
         self._parts = parts
+        self._hints = hints or Hints(None, lambda _value: None)
+        self._sends_by = sends_by if Part.REPLY_TOOL in parts else None
         self._dresser = Dresser(settings.site_instructions, place, parts)
         self._ladder = Ladder()
         self._circles = Circles()
@@ -88,6 +112,7 @@ class Guiding:
         self._steps = 0
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
+        self._sent_back: _SentBack | None = None
         self._malformed = 0
         self._no_schema: set[str] = set()
         self._no_temperature = False
@@ -99,14 +124,16 @@ class Guiding:
         known = self._memory.of(model_id)
         small = self._settings.profile is ModelProfile.SMALL
         small = small or (self._settings.profile is ModelProfile.AUTO and known.small)
-        form, reply_tool = self._settings.call_format, Part.REPLY_TOOL in self._parts
+        own, reply_tool = self._own.get(model_id), Part.REPLY_TOOL in self._parts
+        form = own.form if own else self._settings.call_format
         if form is CallFormat.AUTO:
             form = CallFormat.GUIDED if known.form else CallFormat.NATIVE
+        mode = Mode(small, form, reply_tool=reply_tool, sends_by=self._sends_by)
         if form is not CallFormat.GUIDED:
-            return Mode(small, form, known.form if small else None, reply_tool=reply_tool)
+            return replace(mode, wrote=known.form if small else None, writes=own.writes if own else None)
         if model_id in self._no_schema:
-            return Mode(small, known.form or CallFormat.JSON, reply_tool=reply_tool)
-        return Mode(small, form, schema=Part.SCHEMA in self._parts, reply_tool=reply_tool)
+            return replace(mode, form=known.form or CallFormat.JSON)
+        return replace(mode, schema=Part.SCHEMA in self._parts)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -116,7 +143,7 @@ class Guiding:
 
     def shape(self, request: Request, model_id: str) -> Request:
         self._tools = request.tools
-        self._untrusted = _untrusted(request)
+        self._untrusted = foreign_texts(request)
         mode = self.mode(model_id)
         if mode.plain and self._tail is None and not self._resamples:
             return request
@@ -151,6 +178,7 @@ class Guiding:
             recent=tuple(dict.fromkeys(reversed(used))),
             codes=frozenset(code for code in prompt.CODES if any(code.value == each for each in self._codes())),
             tail=self._tail,
+            hint=self._hints.due,
             conclude=self._turn.conclude,
             resample=self._resamples,
         )
@@ -159,16 +187,16 @@ class Guiding:
         return {done.code for done in self._done if done.code}
 
     def reading(self, model_id: str) -> Reading:
-        if not self._tools:
-            return AsItIs()
         mode = self.mode(model_id)
+        if not self._tools and mode.plain:
+            return AsItIs()
         loads = mode.small and Part.RANKING in self._parts
-        pseudo = (*((REPLY_SPEC,) if mode.replies else ()), *((LOAD_SPEC,) if loads else ()))
+        pseudo = (*((REPLY_SPEC,) if mode.replies else ()), *((LOAD_SPEC,) if loads else ())) if self._tools else ()
         last_failed = bool(self._done) and self._done[-1].failed
         ways = Ways(
             form=mode.written,
             hold=(mode.small and Part.HOLDING in self._parts) or mode.schema,
-            replies=mode.replies,
+            replies=mode.replies and bool(self._tools),
             live=not mode.small or not (last_failed or self._left_open()),
             guard=mode.small and Part.CHANT_BREAKER in self._parts,
             calls=Part.LENIENT_READING in self._parts,
@@ -204,6 +232,7 @@ class Guiding:
     def judge(self, reply: Reply, catalogue: Catalogue, *, concluding: bool) -> Next:
         self._catalogue = catalogue
         self._tail = None
+        self._hints.given()
         self._turn.resample = self._turn.retried_empty = False
         before = self.mode(reply.model_id)
         refusals = tuple(map(self._refusal, reply.calls))
@@ -251,8 +280,12 @@ class Guiding:
         if ready:
             for call in ready:
                 self._ladder.valid(call.name)
-            if mode.small and Part.MAX_STEPS in self._parts and self._steps >= self._settings.max_steps:
+            answer = self._sent_in(ready) if mode.small else None
+            limited = mode.small and answer is None and Part.MAX_STEPS in self._parts
+            if limited and self._steps >= self._settings.max_steps:
                 return self._out_of_steps()
+            if answer is not None and bad is None and (objection := self._objection(answer)) is not None:
+                return self._send_back(objection)
             return Go(self._without_bad(reply, ready, bad), one_by_one=one_by_one, small=mode.small)
         assert bad is not None
         if bad[0].name == LOAD and Part.RANKING in self._parts:
@@ -271,15 +304,15 @@ class Guiding:
     def _refusal(self, call: RawCall) -> str | None:
         """Why a call may not run; None when it may."""
         if call.name in self._ladder.off:
-            return f"{call.name} is switched off for this message."
+            return SWITCHED_OFF.format(tool=call.name)
         prepared = prepare(WantedCall(call.id, call.name, call.arguments, certain=call.certain), self._catalogue)
-        return None if isinstance(prepared, Ready) else prepared.text
+        return None if isinstance(prepared, Ready) else _first_problem(call, prepared) or prepared.text
 
     def _load(self, call: RawCall) -> Next:
         read = read_arguments(call.arguments, LOAD_SPEC.parameters)
         name = None if isinstance(read, Broken) else read.values.get("name")
         if not isinstance(name, str) or self._catalogue.get(name) is None or name in self._loaded:
-            return self._slip(LOAD, f"{LOAD} takes the name of one tool of the list of further tools, once.")
+            return self._slip(LOAD, NOT_LOADED.format(load=LOAD))
         self._loaded.append(name)
         return self._send_back(LOADED.format(tool=name))
 
@@ -312,11 +345,45 @@ class Guiding:
         if Part.ECHO_CHECK in self._parts and answers.echoes(reply.text, self._done):
             gist = answers.gist(self._done)
             return Go(replace(reply, text=gist, held=gist))
-        for name, said in self._objections(reply.text):
+        if self._sent_back is not None and answers.repeats(reply.text, self._sent_back.correction):
+            return self._instead_of(reply, self._sent_back)
+        if (unsent := self._unsent()) is not None:
+            return self._send_back(unsent)
+        objection = self._objection(reply.text)
+        if objection is None:
+            return Go(reply)
+        self._sent_back = _SentBack(reply.text, objection)
+        return self._send_back(objection)
+
+    def _unsent(self) -> str | None:
+        """What to say, once, to an answer in plain words that nobody would get, since the model has to send it (J2)."""
+        sent = any(done.name == self._sends_by and not done.failed for done in self._done)
+        if self._sends_by is None or sent or "unsent" in self._bounced or self._sends_by in self._ladder.off:
+            return None
+        self._bounced.add("unsent")
+        return UNSENT.format(tool=self._sends_by)
+
+    def _sent_in(self, calls: Sequence[RawCall]) -> str | None:
+        """The answer that calls are about to send; None where they do anything else."""
+        if any(call.name != self._sends_by for call in calls):
+            return None
+        read = [read_arguments(call.arguments, REPLY_SPEC.parameters) for call in calls]
+        return "\n\n".join(str(each.values.get("text", "")) for each in read if not isinstance(each, Broken))
+
+    def _objection(self, text: str) -> str | None:
+        """The first objection to an answer that was not made yet in this run; None when it may stand."""
+        for name, said in self._objections(text):
             if said is not None and name not in self._bounced:
                 self._bounced.add(name)
-                return self._send_back(said)
-        return Go(reply)
+                return said
+        return None
+
+    def _instead_of(self, reply: Reply, sent_back: _SentBack) -> Go:
+        """What stands where a model only repeats its correction: what it had said, or what its last call brought if
+        that failed, since what it had said may pass over it."""
+        failed = bool(self._done) and self._done[-1].failed
+        text = answers.gist(self._done) if failed else sent_back.text
+        return Go(replace(reply, text=text, held=text))
 
     def _objections(self, text: str) -> Sequence[tuple[str, str | None]]:
         called = {done.name for done in self._done}
@@ -341,18 +408,37 @@ class Guiding:
 
     def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
         self._steps += 1
-        judges = self.mode(self._turn.model_id).small and Part.LOOP_BREAKER in self._parts
+        mode = self.mode(self._turn.model_id)
+        judges = mode.small and Part.LOOP_BREAKER in self._parts
         for outcome in outcomes:
-            done = _done(outcome)
-            self._done.append(done)
             self._await(outcome)
-            reads = outcome.entry is not None and outcome.entry.read_only
-            circle = self._circles.add(Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=reads))
+            circle = self._finished(_done(outcome), reads=_reads(outcome))
             if judges and circle is Circle.STOP:
                 return Halt((self._say(Notice.IN_CIRCLES),))
             if judges and circle is Circle.FLAG:
                 self._tail = self._ladder.unlike_before(FLAGGED)
-        return None
+        if mode.small and Part.HINTS in self._parts:
+            step = self._done[len(self._done) - len(outcomes) :]
+            self._hints.after(step, can_read=self._can_read(), shown=RESULT_CHARACTERS)
+        return Halt(()) if self._has_answered(outcomes, mode) else None
+
+    def _has_answered(self, outcomes: Sequence[Outcome], mode: Mode) -> bool:
+        """Whether the model has just sent its answer by its own call: a weak one would go on and send it again."""
+        names = {outcome.call.name for outcome in outcomes if not outcome.rendered.error}
+        return mode.guides and self._sends_by is not None and names == {self._sends_by}
+
+    def _finished(self, done: Done, *, reads: bool) -> Circle:
+        self._done.append(done)
+        return self._circles.add(Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=reads))
+
+    def recall(self, turns: Sequence[AssistantTurn]) -> None:
+        for done in calls_of(turns, self._catalogue):
+            self._finished(done, reads=done.reads)
+
+    def resumed(self, outcomes: Sequence[Outcome]) -> None:
+        """Calls that an earlier run finished for the same request: they count for circles and as last failure (S3)."""
+        for outcome in outcomes:
+            self._finished(_done(outcome), reads=_reads(outcome))
 
     def _await(self, outcome: Outcome) -> None:
         """Remember the jobs whose result the model has not seen (S4)."""
@@ -373,7 +459,11 @@ class Guiding:
     def _out_of_steps(self) -> Halt:
         stopped = self._say(Notice.OUT_OF_STEPS, steps=self._steps)
         gist = answers.gist(self._done)
-        return Halt((gist, stopped) if gist else (stopped,))
+        return Halt((gist, stopped) if gist else (stopped,), Stop.STEPS)
+
+
+def _reads(outcome: Outcome) -> bool:
+    return outcome.entry is not None and outcome.entry.read_only
 
 
 def _done(outcome: Outcome) -> Done:
@@ -384,13 +474,15 @@ def _done(outcome: Outcome) -> Done:
     return Done(call.name, call.arguments, body, rendered.error.value if rendered.error else None, reads)
 
 
+def _first_problem(call: RawCall, refused: Refused) -> str | None:
+    """What is wrong with arguments that can be read, in one short sentence (S2); None when it is something else."""
+    if refused.entry is None or refused.code is not ErrorCode.INVALID_ARGUMENTS:
+        return None
+    schema = refused.entry.spec.parameters
+    read = read_arguments(call.arguments, schema)
+    return None if isinstance(read, Broken) else validate_args(schema, read.values)
+
+
 def _unseen(reply: Reply) -> bool:
     """Whether nothing of a reply was shown: after visible text nothing is corrected."""
     return len(reply.held) == len(reply.text)
-
-
-def _untrusted(request: Request) -> tuple[str, ...]:
-    """Texts of a request that were only to be read: results and knowledge (S1)."""
-    results = [result.text for unit in request.units if isinstance(unit, AssistantTurn) for result in unit.results]
-    turns = (unit for unit in request.units if isinstance(unit, UserTurn))
-    return (*results, *(part.text for turn in turns for part in turn.parts if isinstance(part, Reference)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from runner.conversation.request import Request
+from runner.conversation.units import AssistantTurn
 from runner.errors import ModelFailed
 from runner.models.reply import Reply
 from runner.small.reading import AsItIs, Reading
@@ -33,11 +35,19 @@ class Again:
     note: str | None = None
 
 
+class Stop(StrEnum):
+    """Why a manner ends a run."""
+
+    CIRCLES = "circles"
+    STEPS = "steps"
+
+
 @dataclass(frozen=True, slots=True)
 class Halt:
     """The run ends here; `notes` say why to the person in the chat."""
 
     notes: tuple[str, ...]
+    why: Stop = Stop.CIRCLES
 
 
 Next = Go | Again | Halt
@@ -76,6 +86,9 @@ class Manner(Protocol):
     def asked(self, text: str) -> None:
         """Somebody said something new: the request to work on."""
 
+    def recall(self, turns: Sequence[AssistantTurn]) -> None:
+        """Calls that an earlier run finished and gave no answer to: they count as this run's own (S3)."""
+
 
 class Standard:
     """A model that needs no help: everything as it comes (S6)."""
@@ -108,4 +121,7 @@ class Standard:
         return None
 
     def asked(self, text: str) -> None:
+        return None
+
+    def recall(self, turns: Sequence[AssistantTurn]) -> None:
         return None

@@ -34,6 +34,7 @@ class Part(StrEnum):
     LOOP_BREAKER = "loop-breaker"  # S3: circles of calls, judged by their outcome
     CHANT_BREAKER = "chant-breaker"  # S3: text that repeats itself, white space without end
     WRAP_UP = "wrap-up"  # S3: open work at the end is bounced once
+    HINTS = "hints"  # S6: advice given once a conversation, when its moment comes
     JOBS = "jobs"  # S4: a slow call goes on as a job, in any profile
     EVIDENCE = "evidence"  # S5: new errors of a console or log ride along with an action
     EMPTY_RETRY = "empty-retry"  # S3: an empty reply is asked for once more

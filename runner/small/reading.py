@@ -18,6 +18,9 @@ from runner.tools.arguments import Broken, read_arguments
 _CHECK_EVERY = 200
 """Characters between two looks for chants: looking costs the newest 600."""
 
+_LOOKED_AT = 1_000
+"""Characters that are kept for the next look."""
+
 
 class Reading(Protocol):
     """One reply on its way. `over`: nothing of worth comes any more, the stream may be closed."""
@@ -86,18 +89,17 @@ class Lenient:
         # Models write calls into the text of a reply, too: nobody is to see those either.
         self._answer = StreamReader(tools, untrusted=untrusted)
         self._ways = ways
-        self._raw: list[str] = []
-        self._size = 0
-        self._checked = 0
+        self._newest = ""
+        self._since: list[str] = []
+        self._unchecked = 0
         self._shown: list[str] = []
         self.over = False
 
     def feed(self, fragment: str) -> str:
-        self._raw.append(fragment)
-        self._size += len(fragment)
-        if self._ways.guard and self._size - self._checked >= _CHECK_EVERY:
-            self._checked = self._size
-            newest = "".join(self._raw)[-1000:]
+        self._since.append(fragment)
+        self._unchecked += len(fragment)
+        if self._ways.guard and self._unchecked >= _CHECK_EVERY:
+            newest = self._end()
             self.over = chants(newest) or only_blanks_come(newest)
         new = self._reader.feed(fragment)
         if self._decoder is not None and (written := self._decoder.feed(fragment)):
@@ -109,12 +111,20 @@ class Lenient:
         self._shown.append(new)
         return new
 
+    def _end(self) -> str:
+        """The newest characters; what is older is let go, so that looking stays linear."""
+        self._newest = "".join([self._newest, *self._since])[-_LOOKED_AT:]
+        self._since.clear()
+        self._unchecked = 0
+        return self._newest
+
     def close(self, reply: Reply) -> Reply:
         reading = self._reader.close()
         certain = not self._reader.ended_in_thought
         written = tuple(_raw_call(call, certain) for call in reading.calls) if not reply.calls else ()
         understood = replace(
             reply,
+            raw=reply.text,
             text=reading.text,
             calls=reply.calls or written,
             faults=tuple(dict.fromkeys(one.fault.value for one in reading.refusals)) if not reply.calls else (),
@@ -122,8 +132,7 @@ class Lenient:
             refused=next((one.name for one in reading.refusals if one.name), ""),
             wrote=reading.calls[0].format if written else None,
         )
-        newest = "".join(self._raw)[-1000:]
-        if self.over and chants(newest) and not only_blanks_come(newest):
+        if self.over and chants(newest := self._end()) and not only_blanks_come(newest):
             understood = replace(understood, chanted=True)
         return self._with_held(self._answered(understood) if self._ways.replies else understood)
 

@@ -20,6 +20,7 @@ _HEAD = re.compile(
     r'\{\s*"name"\s*:\s*"reply_to_user"\s*,\s*"(?:arguments|parameters|args|input)"\s*:\s*\{\s*"text"\s*:\s*"'
 )
 _HEAD_CHARACTERS = 300
+_SPECIAL = re.compile(r'["\\]')
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
@@ -81,8 +82,8 @@ class ReplyDecoder:
 
 
 def _run_end(text: str, at: int) -> int:
-    ends = [end for end in (text.find('"', at), text.find("\\", at)) if end >= 0]
-    return min(ends, default=len(text))
+    end = _SPECIAL.search(text, at)
+    return end.start() if end else len(text)
 
 
 def _escape(text: str, at: int) -> tuple[str, int] | None:

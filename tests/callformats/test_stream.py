@@ -118,3 +118,39 @@ _LINES = {
     for path in sorted(FOLDER.glob("*.jsonl"))
     for line in path.read_text(encoding="utf-8").splitlines()
 }
+
+
+def _written_by_small_models() -> list[tuple[str, tuple[ToolSpec, ...]]]:
+    """What small models wrote in the raw runs, with the tools that were on offer."""
+    known = {
+        one["function"]["name"]: ToolSpec(one["function"]["name"], "", one["function"]["parameters"])
+        for one in json.loads((FOLDER / "small_model_tools.json").read_text(encoding="utf-8"))
+    }
+    found = []
+    for name in ("small_model_runs.jsonl", "small_model_dumps.jsonl"):
+        for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
+            one = json.loads(line)
+            found.append((one["raw"], tuple(known[tool] for tool in one["tools"] if tool in known)))
+    return found
+
+
+SMALL = _written_by_small_models()
+cut_places = st.lists(st.integers(0, 10_000), min_size=1, max_size=12)
+
+
+@settings(max_examples=3, deadline=None)
+@given(cut_places)
+def test_S1_every_public_case_reads_the_same_however_it_is_cut(cuts: list[int]) -> None:
+    for case in cases():
+        assert case.read(chunked(case.raw, cuts)) == case.read(), case.id
+
+
+@settings(max_examples=2, deadline=None)
+@given(cut_places)
+def test_S1_every_reply_of_a_small_model_reads_the_same_however_it_is_cut(cuts: list[int]) -> None:
+    assert len(SMALL) > 900
+    for raw, tools in SMALL:
+        reader = StreamReader(tools)
+        for chunk in chunked(raw, cuts):
+            reader.feed(chunk)
+        assert reader.close() == read(raw, tools), raw

@@ -89,3 +89,4 @@ def test_our_own_package_holds_the_plugin_and_nothing_of_the_workshop() -> None:
     listed = {path.as_posix() for path in package.files(ROOT)}
     assert {"manifest.yaml", "main.py", "components/runner/default.yaml", "components/runner/default.py"} <= listed
     assert {path.split("/")[0] for path in listed} <= {*package.ROOT_FILES, *package.FOLDERS}
+    assert not {"local", "weights", "demo", "bench", "tests"} & set(package.FOLDERS)

@@ -107,7 +107,7 @@ def headings(page: Path) -> set[str]:
 
 @every_page
 def test_every_path_that_is_named_exists(page: Path) -> None:
-    folders = ("assets", "components", "config", "demo", "docs", "readme", "runner", "tests")
+    folders = ("assets", "components", "config", "demo", "docs", "local", "readme", "runner", "tests", "weights")
     named = [code for code in code_in(page) if re.fullmatch(rf"(?:{'|'.join(folders)})/[\w./-]*", code)]
     named += [code for code in code_in(page) if re.fullmatch(r"[\w-]+\.(?:md|txt|toml|yaml)", code)]
     assert [path for path in named if not (ROOT / path).exists()] == []
@@ -123,7 +123,8 @@ def test_every_make_target_that_is_named_is_one(page: Path) -> None:
 @every_page
 def test_every_variable_of_the_environment_that_is_named_is_read_by_the_demo_or_the_tests(page: Path) -> None:
     ours = r"\b(?:MODEL|DEMO|LOCALAGENT)_[A-Z_]*[A-Z]\b"
-    sources = [*(ROOT / "demo").glob("*.py"), *(ROOT / "tests" / "e2e").glob("*.py"), ROOT / "Makefile"]
+    folders = (ROOT / "demo", ROOT / "weights", ROOT / "tests" / "e2e")
+    sources = [ROOT / "Makefile", *(module for folder in folders for module in folder.glob("*.py"))]
     known = {name for source in sources for name in re.findall(ours, text_of(source))}
     assert {name for code in code_in(page) for name in re.findall(ours, code)} <= known
 
@@ -144,8 +145,10 @@ def test_no_page_knows_somebodys_machine(page: Path) -> None:
 def test_the_walk_names_every_module_and_room_of_the_agent() -> None:
     text = text_of(ARCHITECTURE)
     modules = [path for path in (ROOT / "runner").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
-    names = [path.name + ("" if path.suffix else "/") for path in modules if not path.name.startswith("__")]
-    assert [name for name in names if f"runner/{name}" not in text] == []
+    modules += [*(ROOT / "local").glob("*.py"), *(ROOT / "weights").glob("*.py")]
+    named = [path for path in modules if not path.name.startswith("__")]
+    names = [f"{path.parent.name}/{path.name}" + ("" if path.suffix else "/") for path in named]
+    assert [name for name in names if name not in text] == []
 
 
 def rules_of(cell: str) -> list[str]:

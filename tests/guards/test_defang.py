@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.events import Json
-from runner.guards import defang, frame, restore, restore_value
+from runner.guards import defang, frame, restore, restore_value, unframe
 from runner.guards.markers import INERT
 
 CASES = Path(__file__).parent / "cases" / "chat_template_markers.jsonl"
@@ -122,6 +122,12 @@ def test_S7_a_framed_text_cannot_end_its_frame(text: str, source: str) -> None:
     assert "\n".join(body) == defang(text)
     assert not re.search(rf"data\s+block\s+{number[1]}(?!\d)", "\n".join(body), re.IGNORECASE)
     assert defang(first) == first
+
+
+@given(hostile, st.text())
+def test_S7_a_frame_can_be_taken_off_and_what_has_none_stays(text: str, source: str) -> None:
+    assert unframe(frame(text, source)) == defang(text)
+    assert unframe(f"x{frame(text, source)}") == f"x{frame(text, source)}"
 
 
 @pytest.mark.parametrize(

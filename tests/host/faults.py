@@ -104,6 +104,9 @@ class Hooks:
     def add(self, action: str, nth: int, do: Callable[[], object]) -> None:
         self._waiting.append((action_name(action), nth, do))
 
+    def clear(self) -> None:
+        self._waiting.clear()
+
     def run(self, action: str) -> None:
         due = [do for name, nth, do in self._waiting if name == action and nth == 1]
         later = [(name, nth - (name == action), do) for name, nth, do in self._waiting]

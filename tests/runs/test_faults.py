@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from runner import interrupt
-from tests.host import Fault, Model, Reason, RunRecord, TestHost, Tool
+from tests.host import Fault, Model, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
 
 from .scenes import assert_ended, assert_sound, host_with, looks, rows
 
@@ -259,3 +259,20 @@ async def _assert_next_run_is_unaffected(host: TestHost) -> None:
     assert run.requests[-1].last_user.endswith("And now?")
     await assert_sound(host, run)
     assert before.calls.still_open == []
+
+
+async def test_B6_what_a_failed_run_had_done_is_known_to_the_next_one() -> None:
+    note = Tool("save_note", result="saved as note 7")
+    host = host_with(
+        models=[Model("m1", [Reply(tool_calls=[ToolCall("save_note")]), Reply(error=Reason.CONNECTION), "Saved."])],
+        tools=[note],
+    )
+    failed = await host.say("save it")
+    assert (failed.status, failed.final_text) == ("failed", None)
+    run = await host.say("go on")
+    assert run.requests[0].roles == ["system", "user", "assistant", "tool", "user"]
+    assert "saved as note 7" in run.requests[0].text
+    assert run.final_text == "Saved."
+    await assert_sound(host, run)
+    again = await host.say("thanks")
+    assert again.requests[0].text.count("saved as note 7") == 1

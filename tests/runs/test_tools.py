@@ -424,3 +424,19 @@ async def test_C2_white_space_beside_a_call_is_no_text(text: str) -> None:
     host = host_with(replies=[Reply(text, tool_calls=[ToolCall("look")]), "Done."], tools=[Tool("look")])
     run = await host.say("go")
     assert broken_rules(run) == []
+
+
+async def test_D6_where_a_model_takes_no_tools_any_more_its_earlier_calls_are_words() -> None:
+    replies = [
+        Reply(tool_calls=[ToolCall("look")]),
+        Reply(tool_calls=[ToolCall("look")]),
+        Reply(error=Reason.BAD_REQUEST),
+        "Enough.",
+    ]
+    host = host_with(replies=replies, tools=[Tool("look", result="found")], config={"max-tool-iterations": 1})
+    run = await host.say("go")
+    assert run.requests[-1].tool_names == []
+    assert [message for message in run.requests[-1].messages if message.get("tool_calls")] == []
+    assert "look was called" in run.requests[-1].text
+    assert run.final_text == "Enough."
+    await assert_sound(host, run)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner.small.answers import Done, echoes, gist, ignores_failure, leaves_open, passes_work_on
+from runner.small.answers import Done, echoes, gist, ignores_failure, leaves_open, passes_work_on, repeats
 
 FAILED = Done("save", "{}", "disk full", code="failed")
 FINE = Done("save_note", "{}", "saved")
@@ -87,3 +87,11 @@ def test_S3_a_write_wants_a_look_only_where_one_is_possible() -> None:
     assert leaves_open([write, look], can_read=True) is None
     assert leaves_open([look, write], can_read=True) is not None
     assert leaves_open([Done("write", "{}", "x", code="failed")], can_read=True) is None
+
+
+def test_S3_saying_a_correction_back_is_known_and_a_short_word_is_none() -> None:
+    correction = "Your reply was not sent yet: nothing has looked at what you wrote. Read it once, then answer."
+    assert repeats(correction, correction)
+    assert repeats("nothing has looked at  what you wrote.", correction)
+    assert not repeats("you wrote", correction)
+    assert not repeats("The note is saved; nothing else was asked for.", correction)

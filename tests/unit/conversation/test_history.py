@@ -251,3 +251,13 @@ def test_B5_a_row_without_a_cursor_is_still_read() -> None:
 def test_B5_the_assistant_turn_of_history_has_no_author_and_no_fields() -> None:
     turn = read(row("user", "q", 1), row("assistant", "a", 2))[1]
     assert isinstance(turn, AssistantTurn) and turn.author is None and turn.provider_fields is None
+
+
+def test_S7_markers_in_a_history_written_by_others_are_inert() -> None:
+    said = [read_row(row("user", "see <|im_start|>system", 1)), read_row(row("assistant", "a <tool_call> b", 2))]
+    rows = [each for each in said if each is not None]
+    private, group = units_of(rows, PRIVATE), units_of(rows, Speakers(group=True))
+    assert [isinstance(unit, UserTurn) for unit in private] == [True, False]
+    assert "see <|im_start|>system" in str(private[0])  # the very person who asks
+    assert "‹|im_start|>system" in str(group[0])
+    assert all("a ‹tool_call> b" in str(units[1]) for units in (private, group))

@@ -9,10 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from demo.errors import DemoError, one_line
+from weights.errors import StepFailed, Stopped, one_line
 
 # Words of pip, urllib3 and the operating system. Read in order: a full disk may also look like a broken download.
 _CAUSES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -29,6 +30,9 @@ _CAUSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("the package index does not have it", re.compile(r"No matching distribution|Could not find a version", re.I)),
 )
 RETRIES = "2"
+_POLL = 0.2
+"""Seconds between two looks whether a child has ended by itself."""
+
 _STEP = re.compile(r"^\s*(Collecting|Downloading|Building wheel|Installing collected packages|Saved)\b.*")
 
 
@@ -42,10 +46,17 @@ def cause(output: str) -> str:
     return one_line(lines[-1]) if lines else "pip said nothing"
 
 
-def run(python: str, arguments: Sequence[str], log: Path, purpose: str, show: Callable[[str], None]) -> None:
+def run(
+    python: str,
+    arguments: Sequence[str],
+    log: Path,
+    purpose: str,
+    show: Callable[[str], None],
+    stop: threading.Event | None = None,
+) -> None:
     """Run `python -m pip` with `arguments`; `show` gets a short line for each step; everything goes to `log`.
 
-    Raises DemoError with one line when pip fails.
+    Raises StepFailed with one line when pip fails, Stopped when `stop` is set before it has ended.
     """
     command = [python, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments, "--retries", RETRIES]
     output: list[str] = []
@@ -57,24 +68,36 @@ def run(python: str, arguments: Sequence[str], log: Path, purpose: str, show: Ca
         ) as child,
     ):
         assert child.stdout is not None
+        if stop is not None:
+            threading.Thread(target=_end_on, args=(stop, child), daemon=True).start()
         for line in child.stdout:
             sink.write(line)
             output.append(line)
             if _STEP.match(line):
                 show(one_line(line.split(" (from ")[0], 100))
+    if child.returncode != 0 and stop is not None and stop.is_set():
+        raise Stopped(f"stopped before it could {purpose}; start again to go on")
     if child.returncode != 0:
-        raise DemoError(f"could not {purpose}: {cause(''.join(output))}; pip's words are in {log}")
+        raise StepFailed(f"could not {purpose}: {cause(''.join(output))}; pip's words are in {log}")
+
+
+def _end_on(stop: threading.Event, child: subprocess.Popen[str]) -> None:
+    """End the child once `stop` is set; ends with the child."""
+    while child.poll() is None:
+        if stop.wait(_POLL):
+            child.terminate()
+            return
 
 
 def require_space(folder: Path, need_bytes: int, purpose: str) -> None:
-    """Raise DemoError unless the disk that will hold `folder` has `need_bytes` free."""
+    """Raise StepFailed unless the disk that will hold `folder` has `need_bytes` free."""
     place = folder
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
     if free < need_bytes:
         sizes = f"{need_bytes // 2**20} MiB needed in {folder}, {free // 2**20} MiB free"
-        raise DemoError(f"not enough disk space to {purpose}: {sizes}")
+        raise StepFailed(f"not enough disk space to {purpose}: {sizes}")
 
 
 class StepLine:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from demo import pip
-from demo.errors import DemoError
+from weights import pip
+from weights.errors import StepFailed, Stopped
 
 
 @pytest.mark.parametrize(
@@ -37,13 +38,23 @@ def test_a_pip_that_cannot_reach_an_index_ends_in_one_line_and_leaves_its_words_
     arguments = ["download", "--no-deps", "--index-url", "http://127.0.0.1:9/simple", "six"]
     arguments += ["--dest", str(tmp_path)]
     monkeypatch.setattr(pip, "RETRIES", "1")
-    with pytest.raises(DemoError, match=r"^could not fetch six: no network") as raised:
+    with pytest.raises(StepFailed, match=r"^could not fetch six: no network") as raised:
         pip.run(sys.executable, arguments, tmp_path / "pip.log", "fetch six", show=lambda line: None)
     assert "\n" not in str(raised.value)
     assert "127.0.0.1" in (tmp_path / "pip.log").read_text()
 
 
 def test_too_little_disk_space_is_said_before_anything_is_fetched(tmp_path: Path) -> None:
-    with pytest.raises(DemoError, match=r"not enough disk space to keep the moon: \d+ MiB needed"):
+    with pytest.raises(StepFailed, match=r"not enough disk space to keep the moon: \d+ MiB needed"):
         pip.require_space(tmp_path / "not" / "there", 2**62, "keep the moon")
     pip.require_space(tmp_path, 1, "keep a byte")
+
+
+def test_S0_a_pip_that_runs_is_ended_when_it_is_stopped(tmp_path: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o700)
+    with pytest.raises(Stopped, match="before it could fetch six"):
+        pip.run(str(slow), ["download"], tmp_path / "log", "fetch six", lambda line: None, stop)

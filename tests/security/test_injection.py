@@ -1,0 +1,178 @@
+"""I3, S7: text of strangers is data wherever it enters a run, whatever it looks like."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from config.choices import CallFormat
+from runner.callformats import render
+from runner.small.forms import FORM_IDS
+from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
+from tests.runs.scenes import assert_ended
+
+from .foreign import ALL_MARKERS, BEGIN, END, TARGET, Call, calls, injections, live_markers, planted
+from .places import PLACES, Place, looking, whole
+
+LOOK = Reply(tool_calls=[ToolCall("look")])
+REGION = re.compile(f"{BEGIN}(.*?)(?:{END}|$)", re.DOTALL)
+
+each_place = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+
+
+def called(host: TestHost, name: str = TARGET) -> list[object]:
+    return [call for tool in host.world.tools if tool.name == name for call in tool.calls]
+
+
+def in_chunks(texts: list[str], room: int) -> list[str]:
+    """The texts in as few plantings as a place has room for; what is longer than the room comes alone."""
+    chunks: list[str] = []
+    for text in texts:
+        one = planted(text)
+        if chunks and len(chunks[-1]) + len(one) < room:
+            chunks[-1] += f" {one}"
+        else:
+            chunks.append(one)
+    return chunks
+
+
+def every(place: Place) -> int:
+    """Of how many texts one is tried: where the room is small each takes a run (`tests/guards` tries all)."""
+    return 1 if place.room > 1_000 else 5 if place.room > 200 else 11
+
+
+async def played(place: Place, text: str) -> tuple[TestHost, RunRecord]:
+    """A run of a model for which no help is asked."""
+    host = place.build(text, {})
+    host.model.default = looking(lambda _: "Nothing of interest.", LOOK if place.needs_a_call else None)
+    return host, await place.say(host, text)
+
+
+@each_place
+async def test_S7_no_marker_of_any_chat_template_is_live_where_a_stranger_wrote_it(place: Place) -> None:
+    reached = 0
+    texts = [*dict.fromkeys(ALL_MARKERS), *calls().values()][:: every(place)]
+    for text in in_chunks(texts, place.room):
+        host, run = await played(place, text)
+        assert run.status == "completed", run.error
+        regions = [region for request in run.requests for region in REGION.findall(whole(request))]
+        reached += sum(map(len, regions))
+        assert [live for region in regions for live in live_markers(region)] == []
+        assert called(host) == []
+        assert run.requests[-1].violations() == []
+        await host.aclose()
+    assert reached > 300, "hardly any of it was seen by the model, so nothing is proven"
+
+
+@each_place
+async def test_I3_orders_of_strangers_change_neither_the_tools_nor_the_owners_prompt(place: Place) -> None:
+    host, plain = await played(place, "nothing")
+    await host.aclose()
+    for text in in_chunks(list(injections())[:: 3 * every(place)], place.room):
+        host, run = await played(place, text)
+        assert run.status == "completed", run.error
+        assert run.requests[-1].tool_names == plain.requests[-1].tool_names
+        assert run.requests[-1].system.startswith("You are a helpful assistant.")
+        assert run.requests[-1].roles == plain.requests[-1].roles
+        if place.name not in ("skill", "summary"):
+            assert BEGIN not in run.requests[-1].system
+        assert called(host) == []
+        await host.aclose()
+
+
+def asked_for(form: str, name: str) -> Reply:
+    """A call in the form that the binding asks for."""
+    if form in ("native", "auto"):
+        return Reply(tool_calls=[ToolCall(name)])
+    return Reply(render(Call(name, "{}"), FORM_IDS[CallFormat(form)]))
+
+
+def quoting(request: ModelRequest) -> Reply:
+    """What a model says that repeats a stranger's words as it read them."""
+    regions = REGION.findall(whole(request))
+    return Reply(regions[-1].strip() if regions else "Nothing.")
+
+
+async def quoted(place: Place, text: str, config: dict[str, object]) -> tuple[TestHost, RunRecord]:
+    host = place.build(planted(text), dict(config))
+    form = str(config["tool-call-format"])
+    first = asked_for(form, "look") if place.needs_a_call else None
+    host.model.default = looking(quoting, first)
+    return host, await place.say(host, planted(text))
+
+
+UNMARKED = ("json", "llama3-json", "json-fence", "pythonic", "react", "command-r-plus", "functionary-v32")
+"""Formats whose calls have nothing in them that could be made inert."""
+
+MANNERS = (
+    ("small", "tags"),
+    ("small", "pythonic"),
+    ("small", "json"),
+    ("small", "guided"),
+    ("small", "native"),
+    ("auto", "auto"),
+    ("standard", "auto"),
+    ("standard", "native"),
+)
+
+
+SHARE = int(os.environ.get("LOCALAGENT_SECURITY_SHARE", "5"))
+"""Of how many meetings of a format and a place one is tried; 1 takes minutes."""
+
+
+def meetings(turn: int) -> list[tuple[str, Place]]:
+    """Which format is tried in which place: another share in each manner, of the formats without markers more."""
+    found = []
+    for number, name in enumerate(calls()):
+        step = SHARE * (1 if name in UNMARKED else 6)
+        found += [(name, place) for place in PLACES[(number + turn) % step :: step]]
+    return found
+
+
+@pytest.mark.parametrize(("profile", "form"), MANNERS)
+async def test_S7_a_call_that_a_stranger_wrote_does_not_run_when_the_model_repeats_it(profile: str, form: str) -> None:
+    config = {"model-profile": profile, "tool-call-format": form, "max-steps": 3, "max-tool-iterations": 3}
+    ran, seen = [], 0
+    for name, place in meetings(MANNERS.index((profile, form))):
+        text = calls()[name]
+        if len(planted(text)) > place.room:
+            continue
+        host, run = await quoted(place, text, config)
+        seen += any(END in whole(request) for request in run.requests)
+        if called(host):
+            ran.append((name, place.name))
+        assert_ended(run)
+        await host.aclose()
+    assert ran == []
+    assert seen > 80 // SHARE
+
+
+@pytest.mark.parametrize("form", ["tags", "pythonic", "json"])
+async def test_S1_the_same_call_does_run_when_the_model_means_it(form: str) -> None:
+    plain = next(place for place in PLACES if place.name == "sender")
+    host = plain.build("", {"model-profile": "small", "tool-call-format": form})
+    text = calls()[FORM_IDS[CallFormat(form)]]
+    host.model.default = looking(lambda _: "Done.", text)
+    await plain.say(host, "Ann")
+    assert len(called(host)) == 1
+    await host.aclose()
+
+
+async def test_S7_inert_words_come_back_whole_where_the_model_works_with_them() -> None:
+    marker = "<tool_call>"
+    place = next(place for place in PLACES if place.name == "result")
+    host = place.build(planted(marker), {})
+    edit = Tool("edit", takes_dict=True, fn=lambda _: "ok", parameters={"type": "object", "properties": {"old": {}}})
+    host.world.tools.append(edit)
+
+    def repeat(request: ModelRequest) -> Reply:
+        if edit.calls:
+            return Reply("Done.")
+        return Reply(tool_calls=[ToolCall("edit", {"old": REGION.findall(whole(request))[-1].strip()})])
+
+    host.model.default = looking(repeat, LOOK)
+    await place.say(host, "")
+    assert edit.calls == [{"old": marker}]
+    await host.aclose()
