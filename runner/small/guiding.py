@@ -9,6 +9,7 @@ from config.choices import CallFormat, ModelProfile
 from config.notices import Notice
 from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
+from runner.conversation.units import AssistantTurn
 from runner.errors import ModelFailed
 from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
