@@ -22,7 +22,6 @@ import psutil
 
 from bench.machine import machine
 from demo import langbot, package, ports
-from demo.errors import one_line
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
 from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people
@@ -31,6 +30,7 @@ from tests.e2e.postgres import postgres
 from tests.e2e.scripted_model import ScriptedModel
 from tests.e2e.toolbox import plugin_installed
 from tests.e2e.worker import worker_of
+from weights.errors import one_line
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY_LIMIT = 512

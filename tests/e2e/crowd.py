@@ -19,10 +19,10 @@ from itertools import count
 
 from aiohttp import web
 
-from demo.errors import one_line
 from tests.e2e.onebot import Action, Json, OneBot
 from tests.e2e.scripted_model import Reply, Request, say
 from tests.e2e.toolbox import call, calls
+from weights.errors import one_line
 
 CONFIG = {
     # Tokens: a conversation outgrows this after three or four messages.

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from demo.errors import DemoError, one_line
+from demo.errors import DemoError
 from demo.langbot import base_environment
 from demo.ports import LOOPBACK, free_ports
 from demo.processes import Children, wait_until
+from weights.errors import one_line
 
 ROLE = "langbot"
 VERSION = "18"
