@@ -1,1 +1,1 @@
-"""Measurements: Q1 calls, Q2 cost inside the plugin, Q3 times through the real LangBot. `python -m bench --help`."""
+"""Measurements: Q1 calls, Q2 cost inside the plugin, Q3 times through the real LangBot; `bench.load`: a crowd there."""

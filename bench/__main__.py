@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import calls, chats, context, cost, tasks, window
+from bench.machine import machine
 from bench.small import rows as small
 from bench.table import Row, text_of
 
@@ -26,16 +25,6 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
 }
 DEFAULT = ("q1", "q2", "q3", "g1", "context")
 """What is measured when nothing else is asked for: everything that needs no real model."""
-
-
-def machine() -> dict[str, object]:
-    """What the numbers depend on."""
-    return {
-        "cores": os.cpu_count(),
-        "load": [round(value, 2) for value in os.getloadavg()],
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
 
 
 def _end(number: int, frame: object) -> None:

@@ -85,28 +85,36 @@ def start(
     `settings` are further variables for the Host, above those of `host_settings`.
     Raises DemoError when one of them ends, or is not ready in time.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     env = base_environment(secrets.token_urlsafe(48))
     # The runtime first: the Host's pauses between attempts to connect grow to a minute.
-    runtime = children.start(
-        "plugin runtime",
-        [program("lbp"), "rt", "--ws-control-port", str(ports.control), "--ws-debug-port", str(ports.debug)],
-        folder,
-        env,
-        logs / "runtime.log",
-    )
+    runtime = start_runtime(children, folder, ports, env, logs / "runtime.log")
+    settings = {**host_settings(ports, secrets.token_urlsafe(48)), **(settings or {})}
+    api, host = start_host(children, folder, ports, {**env, **settings}, logs / "langbot.log")
+    return LangBot(api=api, folder=folder, host=host, runtime=runtime)
+
+
+def start_runtime(children: Children, folder: Path, ports: Ports, env: Mapping[str, str], log: Path) -> Child:
+    """Start a plugin runtime in `folder` and wait until it listens. Raises DemoError when it does not."""
+    folder.mkdir(parents=True, exist_ok=True)
+    argv = [program("lbp"), "rt", "--ws-control-port", str(ports.control), "--ws-debug-port", str(ports.debug)]
+    runtime = children.start("plugin runtime", argv, folder, env, log)
     wait_until("the plugin runtime", lambda: _runtime_lives(ports.control), RUNTIME_SECONDS, runtime)
-    host = children.start(
-        "LangBot",
-        # Without the flag, a Host outside a container would start a runtime of its own.
-        [program("langbot"), "--standalone-runtime"],
-        folder,
-        {**env, **host_settings(ports, secrets.token_urlsafe(48)), **(settings or {})},
-        logs / "langbot.log",
-    )
+    return runtime
+
+
+def start_host(
+    children: Children, folder: Path, ports: Ports, env: Mapping[str, str], log: Path
+) -> tuple[LangBotApi, Child]:
+    """Start the Host in `folder` and wait until it is connected to the plugin runtime.
+
+    `env` holds its settings and the control token of its runtime. Raises DemoError when it is late or ends.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # Without the flag, a Host outside a container would start a runtime of its own.
+    host = children.start("LangBot", [program("langbot"), "--standalone-runtime"], folder, env, log)
     api = LangBotApi(f"http://{LOOPBACK}:{ports.web}")
     wait_until("LangBot", api.connected, HOST_SECONDS, host)
-    return LangBot(api=api, folder=folder, host=host, runtime=runtime)
+    return api, host
 
 
 def _runtime_lives(port: int) -> bool:

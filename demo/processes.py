@@ -102,6 +102,12 @@ class Children:
         self._running.append(child)
         return child
 
+    def end(self, child: Child, grace: float = GRACE_SECONDS) -> None:
+        """Stop one of them before the others, within about `grace` seconds."""
+        child.ask_to_end()
+        child.end(grace)
+        self._running.remove(child)
+
     def dead(self) -> list[Child]:
         """Programs that ended although nobody stopped them."""
         return [child for child in self._running if child.exit_code is not None]

@@ -36,6 +36,16 @@ def test_a_program_that_ignores_TERM_and_what_it_started_elsewhere_are_gone(tmp_
     assert not psutil.pid_exists(grandchild) or psutil.Process(grandchild).status() == psutil.STATUS_ZOMBIE
 
 
+def test_one_program_can_be_stopped_before_the_others_and_does_not_count_as_dead(tmp_path: Path) -> None:
+    with Children() as children:
+        argv = [sys.executable, "-c", "import time; time.sleep(600)"]
+        first, second = [children.start(name, argv, tmp_path, dict(os.environ), tmp_path / name) for name in "ab"]
+        children.end(first, grace=2)
+        assert first.exit_code is not None and second.exit_code is None
+        assert children.dead() == []
+    assert second.exit_code is not None
+
+
 def test_a_program_that_ends_before_it_is_ready_is_reported_with_its_last_words(tmp_path: Path) -> None:
     with Children() as children:
         log = tmp_path / "x.log"
