@@ -45,6 +45,10 @@ from runner.visible import Visible
 _CLOSING_LIMIT = 0.5
 """Seconds past the own deadline that closing what is open may take before the answer goes out without waiting."""
 
+_CANCEL_AGAIN = 10.0
+"""Seconds after which work that was cancelled and goes on is cancelled once more: `asyncio.wait_for` of Python 3.11 can
+lose a cancellation. Longer than closing a stream takes."""
+
 
 class Worker:
     """What all runs of this process share: limits, never data of a run (G4)."""
@@ -315,8 +319,9 @@ def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
 
 async def _closed(work: asyncio.Task[Ending]) -> None:
     """End a piece of work, whatever it is waiting for, and wait until it has ended."""
-    work.cancel()
-    await asyncio.wait({work})
+    while not work.done():
+        work.cancel()
+        await asyncio.wait({work}, timeout=_CANCEL_AGAIN)
     if not work.cancelled():
         work.exception()  # looked at, or asyncio would report it as forgotten
 
