@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.callformats import all_formats, format_named, read, render, stop_strings
+from runner.callformats import StreamReader, all_formats, format_named, read, render, stop_strings
 from runner.callformats.block import Format
-from runner.callformats.reading import Call
+from runner.callformats.reading import Call, Reading
 from runner.conversation.request import ToolSpec
 from runner.events import Json
 from runner.guards import defang
@@ -117,6 +117,23 @@ def test_S1_a_call_is_written_as_the_format_has_it_and_read_back(one: Format) ->
         assert reading.text in ("", "Let me look.")
         assert reading.problem is None
         assert not reading.calls[0].repaired
+
+
+@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.id)
+def test_S1_what_a_format_writes_reads_the_same_wherever_the_stream_is_cut(one: Format) -> None:
+    call = TABLE[one.id]
+    for text in (call, f"Let me look.\n{call}\nSo much for that.", call[: len(call) * 2 // 3]):
+        whole = read(text, [OTHER, TOOL])
+        for place in range(1, len(text)):
+            assert streamed([text[:place], text[place:]]) == whole, text[:place]
+        assert streamed(list(text)) == whole
+
+
+def streamed(chunks: list[str]) -> Reading:
+    reader = StreamReader([OTHER, TOOL])
+    for chunk in chunks:
+        reader.feed(chunk)
+    return reader.close()
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.id)
