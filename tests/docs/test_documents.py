@@ -15,6 +15,8 @@ from config.fields import FIELDS
 from config.form import load_labels
 from config.locales import Locale
 from config.notices import Notice, say
+from runner.events import Usage
+from runner.tally import Tally
 from tests.docs.tables import READMES, ROOT, UNBUILT, written
 
 GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
@@ -73,6 +75,15 @@ def test_A3_the_form_says_of_each_field_that_nothing_reads_that_it_has_no_effect
 def test_C8_every_readme_explains_the_sentence_for_a_missing_model_in_the_words_of_the_chat(locale: Locale) -> None:
     first = re.split(r"(?<=[.。]) ?", say(Notice.NO_MODEL, locale))[0]
     assert first.split(" กรุณา")[0] in text_of(READMES[locale])
+
+
+@every_readme
+def test_C8_every_readme_shows_the_line_of_a_run_as_it_is_written(locale: Locale) -> None:
+    usage = Usage(9120, 410, 9530)
+    tally = Tally(
+        "answered", 12.3, turns={"m1": 3}, rounds=2, tools={"look": 4}, failed_calls=1, usage=usage, compactions=1
+    )
+    assert tally.logs()[0].text in text_of(READMES[locale]).splitlines()
 
 
 @every_readme
