@@ -1,4 +1,4 @@
-"""All formats. Each module of `runner.callformats.formats` lists its own in `FORMATS`; nothing else names them."""
+"""All formats. Each module of `runner.callformats.formats` lists its own in `FORMATS`; nothing else here names them."""
 
 from __future__ import annotations
 

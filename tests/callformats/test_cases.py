@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.callformats.material import Case, cases, differences
+from tests.callformats.material import FOLDER, SOURCES, Case, cases, differences
 
 EXCEPTIONS = {
     # id: the line that contradicts it, or the rule of S1 that decides
@@ -33,6 +33,11 @@ def test_S1_a_public_case_gives_what_it_expects(case: Case) -> None:
         assert found, "listed as an exception, and passes: take it off the list"
     else:
         assert not found
+
+
+def test_every_file_of_public_cases_is_used() -> None:
+    files = {path.stem for path in FOLDER.glob("*.jsonl")}
+    assert {name for name in files if not name.startswith("small_model_")} == set(SOURCES)
 
 
 def test_S1_exceptions_are_at_most_two_in_a_hundred_lines() -> None:
