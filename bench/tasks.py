@@ -17,9 +17,10 @@ from demo import endpoint, langbot, model, package, ports
 from demo.api import Model
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
-from tests.e2e.desk import TASKS, Outcome, desk_installed, play
+from tests.e2e.desk import PLUGIN, TASKS, Outcome, play
 from tests.e2e.recorder import Recorder
 from tests.e2e.scripted_model import ScriptedModel
+from tests.e2e.toolbox import plugin_installed
 
 ROOT = Path(__file__).resolve().parent.parent
 MODES: dict[str, dict[str, object]] = {
@@ -63,7 +64,7 @@ def _played() -> dict[str, list[Outcome]]:
             bed = furnish(bot, ROOT, package.build(ROOT, place / "dist"), package.identity(ROOT), scripted)
             provider = bot.api.add_provider("recorded", recorder.base_url, theirs.api_key)
             model_id = bot.api.add_model(provider, Model(theirs.name, ("func_call",)))
-            with desk_installed(bed, place / "desk"):
+            with plugin_installed(bed, place / "desk", PLUGIN, "track_parcel"):
                 return {mode: asyncio.run(_mode(bed, recorder, model_id, mode)) for mode in MODES}
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo import package
-from demo.processes import wait_until
 from tests.e2e.bed import Bed
 from tests.e2e.recorder import Exchange, Recorder
-from tests.e2e.toolbox import tool_names
 
 PLUGIN = Path(__file__).parent / "plugins" / "desk"
 
@@ -61,16 +57,9 @@ class Outcome:
     guided: int
 
 
-@contextmanager
-def desk_installed(bed: Bed, folder: Path) -> Iterator[None]:
-    """The plugin with the tools, built into `folder` and installed through LangBot's endpoint."""
-    who = package.identity(PLUGIN)
-    bed.langbot.api.install(package.build(PLUGIN, folder))
-    try:
-        wait_until("the desk's tools", lambda: "track_parcel" in tool_names(bed), seconds=60)
-        yield
-    finally:
-        bed.langbot.api.uninstall(who.author, who.name)
+def shows_markup(text: str) -> bool:
+    """Whether a text of the chat holds anything of a call's form."""
+    return _MARKUP.search(text) is not None
 
 
 async def play(bed: Bed, recorder: Recorder, model: str, task: Task, settings: dict[str, object]) -> Outcome:
@@ -84,7 +73,7 @@ async def play(bed: Bed, recorder: Recorder, model: str, task: Task, settings: d
         task=task,
         answer=turn.answer,
         done=_ran(task, exchanges) and re.search(task.says, turn.answer) is not None,
-        markup=any(_MARKUP.search(text) for text in shown),
+        markup=any(map(shows_markup, shown)),
         requests=len(exchanges),
         guided=sum(exchange.guided for exchange in exchanges),
     )

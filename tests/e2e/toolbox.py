@@ -48,12 +48,15 @@ def tool_texts(request: Request) -> list[str]:
 
 
 @contextmanager
-def plugin_installed(bed: Bed, folder: Path) -> Iterator[None]:
-    """The toolbox plugin, built into `folder` and installed through LangBot's endpoint."""
-    who = package.identity(PLUGIN)
-    bed.langbot.api.install(package.build(PLUGIN, folder))
+def plugin_installed(bed: Bed, folder: Path, plugin: Path = PLUGIN, tool: str = "weigh") -> Iterator[None]:
+    """A plugin with tools, the toolbox or another, built into `folder` and installed through LangBot's endpoint.
+
+    `tool` is one of its tools: when LangBot lists it, the others are there too.
+    """
+    who = package.identity(plugin)
+    bed.langbot.api.install(package.build(plugin, folder))
     try:
-        wait_until("the plugin's tools", lambda: "weigh" in tool_names(bed), seconds=60)
+        wait_until(f"the tools of {who.name}", lambda: tool in _tool_names(bed), seconds=60)
         yield
     finally:
         bed.langbot.api.uninstall(who.author, who.name)
@@ -72,7 +75,7 @@ def mcp_server(bed: Bed, folder: Path, name: str = "harbour") -> Iterator[None]:
             bed, "POST", "/mcp/servers", json={"name": name, "mode": "http", "enable": True, "extra_args": settings}
         )
         try:
-            wait_until("the MCP server's tools", lambda: "tide" in tool_names(bed), seconds=60)
+            wait_until("the MCP server's tools", lambda: "tide" in _tool_names(bed), seconds=60)
             yield
         finally:
             request(bed, "DELETE", f"/mcp/servers/{name}")
@@ -106,7 +109,7 @@ def _answers(port: int) -> bool:
     return True
 
 
-def tool_names(bed: Bed) -> set[str]:
+def _tool_names(bed: Bed) -> set[str]:
     return {str(tool["name"]) for tool in request(bed, "GET", "/tools")["tools"]}
 
 
