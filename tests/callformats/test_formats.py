@@ -1,4 +1,4 @@
-"""S1: each format is read and written; adding one touches its module and this table."""
+"""S1: each format is read and written. Adding one touches its module, this table, and the guards for a new opener."""
 
 from __future__ import annotations
 
