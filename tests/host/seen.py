@@ -17,6 +17,10 @@ _NAMED = re.compile(r"(?<=Allowed tools: )\[.*\]")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _EVENT = re.compile(r"host:[0-9a-f]{32,64}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
+_TOOK = re.compile(r"\b\d+\.\d s\b")
+"""What the line of a run tells of its time."""
+_SPLIT = re.compile(r"; [a-z_]+_tokens_details\..*\Z")
+"""The kinds of tokens into which LiteLLM splits the usage it is told, at the end of that line."""
 _EPOCH = 1_500_000_000
 _CURSORS = frozenset({"seq", "cursor", "next_cursor", "prev_cursor", "latest_cursor", "transcript_seq"})
 _NUMBERS = frozenset({"id", "query_id", "subject_id", "message_id"})
@@ -147,6 +151,7 @@ class _Words:
             text = text.replace(name, word)
         text = _RECORDED.sub(lambda match: f"r<{self._ranks.get(int(match[1]), '?')}>", text)
         text = _NAMED.sub(lambda match: str(sorted(match[0].strip("[]").split(", "))), text)  # written from a set
+        text = _SPLIT.sub("", _TOOK.sub("<seconds>", text))
         return _DATE.sub("<time>", _EVENT.sub("<event>", _UUID.sub("<id>", text)))
 
 
