@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 
 from demo.processes import wait_until
 from tests.e2e.bed import Bed
 from tests.e2e.onebot import TOKEN, Json, OneBot, segment
 from tests.e2e.toolbox import request
 
-GROUP = 901
-"""A group of its own: other tests let things happen in 900, and all share one LangBot."""
+_GROUPS = count(901)
+"""Groups of their own for all who share one LangBot; other tests let things happen in 900."""
 
 
 class GroupChat(OneBot):
-    """A platform with one group."""
+    """A platform with one group, `group` by its number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.group = next(_GROUPS)
 
     @property
     def conversation(self) -> str:
         """LangBot's id of the group's conversation."""
-        return f"group_{GROUP}"
+        return f"group_{self.group}"
 
     def says(self, text: str, user: int, nickname: str, parts: Sequence[Json] = ()) -> None:
         """A member writes into the group. `parts` stand before the text."""
@@ -30,7 +35,7 @@ class GroupChat(OneBot):
                 "message_type": "group",
                 "sub_type": "normal",
                 "message_id": next(self._numbers),
-                "group_id": GROUP,
+                "group_id": self.group,
                 "user_id": user,
                 "message": [*parts, segment("text", text=text)],
                 "raw_message": text,

@@ -19,7 +19,7 @@ from demo.processes import Children
 from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed, furnish
 from tests.e2e.doors import Doors
-from tests.e2e.group import GROUP, GroupChat
+from tests.e2e.group import GroupChat
 from tests.e2e.onebot import segment
 from tests.e2e.scripted_model import Call, Reply, Request, ScriptedModel, say
 
@@ -176,7 +176,7 @@ def test_J4_an_agent_gets_the_file_of_an_event_and_sends_what_it_made_to_where_i
     text, file = platform.done
     assert (text.text, text.files) == ("Here it is.", [])
     assert file.files == [("copy.txt", b"door people.csv opened")]
-    place, number = ("user_id", 701) if kind == "private" else ("group_id", GROUP)
+    place, number = ("user_id", 701) if kind == "private" else ("group_id", platform.group)
     assert [int(action.params[place]) for action in (text, file)] == [number, number]
     (run,) = box_bed.records.runs(conversation)
     assert run.status == "completed"

@@ -558,7 +558,8 @@ async def test_H1_a_sandbox_that_is_lost_by_a_job_is_withdrawn_from_the_next_req
     host = boxed(shell, SERVE, parts=NO_SECOND_LOOK, form="native")
     host.fail("acquire_box", Fault.slow(0.6), times=None)
     host.fail("bind_box", Fault.error(), times=None)
-    host.model.say(*[ASK] * 7, *[says("No sandbox.")] * 2)
+    # The model thinks for longer than the sandbox takes to be lost.
+    host.model.say(ASK, Reply(ASK, delay=1.0), ASK, *[says("No sandbox.")] * 2)
     run = await host.say("serve the page")
     assert "exec" in run.requests[1].tool_names
     assert "The sandbox cannot be used now" in run.requests[-1].text
