@@ -73,6 +73,35 @@ def test_S1_without_markers_a_call_is_the_whole_reply_or_its_last_block(text: st
     assert "That is how" in with_more.text
 
 
+IN_ANGLES = [
+    '<{"name": "search", "arguments": {"query": "a > b"}}>',
+    '<{{"name": "search", "arguments": {"query": "a > b"}}}}',
+    '<{{"name": "search", "arguments": {"query": "a > b"}}>',
+    'I will look.\n\n<{"name": "search", "arguments": {"query": "a > b"}}>',
+]
+"""As Qwen2.5-Coder 1.5B writes calls when its template shows tags and doubled braces."""
+
+
+@pytest.mark.parametrize("text", IN_ANGLES)
+def test_S1_json_in_angles_is_a_call_however_it_is_cut(text: str) -> None:
+    assert calls(text) == [("search", {"query": "a > b"})]
+    assert "{" not in read(text, TOOLS).text
+    for at in range(len(text)):
+        reader = StreamReader(TOOLS)
+        shown = reader.feed(text[:at]) + reader.feed(text[at:])
+        last = reader.close()
+        assert [(call.name, call.arguments) for call in last.calls] == [("search", {"query": "a > b"})]
+        assert "{" not in shown
+
+
+@pytest.mark.parametrize(
+    "text", ['<{"name": "search", "arguments": {"query": "x"}}> is how', "<{...props}>", "<{", "<"]
+)
+def test_S1_other_angles_are_text(text: str) -> None:
+    assert calls(text) == []
+    assert read(text, TOOLS).text == text
+
+
 def test_S1_a_fenced_block_stays_readable_when_it_is_no_call() -> None:
     text = 'See:\n\n```json\n{"name": "search", "arguments": {"query": "x"}}\n```\n\nDone.'
     assert read(text, TOOLS).text == text

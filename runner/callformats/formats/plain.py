@@ -121,7 +121,29 @@ def _next_value(text: str, end: int) -> int | None:
 
 
 def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
-    return read_json(text, at, complete, names) if text[at : at + 1] in ("{", "[") else DECLINED
+    if text[at : at + 1] in ("{", "["):
+        return read_json(text, at, complete, names)
+    return _read_in_angles(text, at, complete, names)
+
+
+def _read_in_angles(text: str, at: int, complete: bool, names: Names) -> Outcome:
+    """`<{…}>`: what becomes of a tag where a template shows tags and doubled braces side by side (Qwen2.5)."""
+    if text[at : at + 1] != "<" or text[at + 1 : at + 2] not in ("", "{"):
+        return DECLINED
+    if at + 1 >= len(text):
+        return DECLINED if complete else UNFINISHED
+    outcome = read_json(text, at + 1, complete, names)
+    if isinstance(outcome, Block):
+        end = skip_space(text, outcome.end)
+        return replace(outcome, end=end + 1) if text[end : end + 1] == ">" else outcome
+    inside = text.rstrip()
+    if not isinstance(outcome, GaveUp) or not inside.endswith(">"):
+        return outcome
+    # The braces do not add up, so the value breaks at the angle: it is the end only if nothing follows.
+    if not complete:
+        return UNFINISHED
+    outcome = read_json(inside[:-1], at + 1, complete, names)
+    return replace(outcome, end=len(text)) if isinstance(outcome, Block) else outcome
 
 
 _FENCE = re.compile(r"(`{3,8})[ \t]{0,4}([\w+-]{0,20})[ \t]{0,4}(?:\n|\Z)")
