@@ -26,6 +26,8 @@ RANKING = "tests/tools/test_ranking.py"
 LADDER = "tests/small/test_ladder.py::test_S3_no_two_corrections_in_a_row_are_equal"
 CIRCLES = "tests/small/test_circles.py"
 COSTS = "tests/small/test_prompt.py"
+JOBS = "tests/runs/test_small_jobs.py"
+EVIDENCE = "tests/runs/test_small_evidence.py"
 
 SENTENCES: dict[str, Sentence] = {
     "S2.1": _shown(
@@ -159,6 +161,30 @@ SENTENCES: dict[str, Sentence] = {
         "an empty reply is tried once more, then said plainly",
         "test_S3_an_empty_or_thought_only_reply_is_tried_once_more_with_other_sampling",
         "test_S3_two_empty_replies_end_with_a_plain_message",
+    ),
+    "S4.1": _shown(
+        "past a soft limit a call goes on as a job, with an id and what is known",
+        "test_S4_a_call_past_the_limit_goes_on_as_a_job_with_an_id_and_what_is_known",
+        elsewhere=(f"{JOBS}::test_S4_without_jobs_the_loop_stalls_until_the_tool_has_ended",),
+    ),
+    "S4.2": _shown(
+        "its output can be asked for and exists once the Host returns it",
+        "test_S4_its_output_can_be_asked_for_once_there_is_a_job_and_exists_once_the_host_returns_it",
+    ),
+    "S4.3": _shown(
+        "the end says what is still open: given up, possibly still running",
+        "test_S4_the_end_says_what_is_given_up_and_may_still_run",
+        elsewhere=(f"{JOBS}::test_S4_without_jobs_nobody_hears_that_a_tool_may_still_be_running",),
+    ),
+    "S4.4": Sentence(
+        "where exec is granted, one follow-up may ask what listens",
+        elsewhere=(f"{JOBS}::test_S4_without_jobs_the_model_never_learns_what_listens",),
+        none_because="it needs a sandbox; played with and without the part in its own module",
+    ),
+    "S5.1": _shown(
+        "new error lines of the same set of tools ride along once, labelled",
+        "test_S5_new_errors_of_a_console_ride_along_with_an_action",
+        elsewhere=(f"{EVIDENCE}::test_S5_each_of_these_is_heard_with_the_part_and_never_without_it",),
     ),
     "S6.1": _shown(
         "a binding without these options gets the golden prompt",
