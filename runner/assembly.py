@@ -84,8 +84,10 @@ async def assemble(
             aside=sandbox.line,
         )
     )
+    # A long history takes tens of milliseconds to make harmless: not in the event loop (Q2).
+    view = await asyncio.to_thread(_view, prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid))
     return Assembled(
-        view=_view(prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid)),
+        view=view,
         question=question,
         catalogue=catalogue,
         speakers=speakers,

@@ -16,6 +16,9 @@ from runner.host import Host
 FIRST_PAUSE = 0.06
 """Seconds before the first question: no LangBot has shown a text earlier."""
 
+_REST = 0.01
+"""Seconds the Host still spends on the result it has come to."""
+
 _GROWTH = 1.5
 """Each further pause is so much longer: the questions hold up the very work that is waited for."""
 
@@ -32,3 +35,4 @@ async def caught_up(host: Host, place: int, *, until: float) -> None:
             while not await host.has_taken(place):
                 pause *= _GROWTH
                 await asyncio.sleep(pause)
+            await asyncio.sleep(_REST)

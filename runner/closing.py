@@ -13,7 +13,7 @@ from runner.backlog import caught_up
 from runner.context import checkpoint as checkpoints
 from runner.deadline import Deadline
 from runner.errors import HostCallFailed
-from runner.events import Json
+from runner.events import Json, Log
 from runner.parts import Parts, Surroundings
 from runner.past import holds_row
 
@@ -39,12 +39,13 @@ class Closing:
         self._deadline = deadline
         self._saved = False
 
-    async def settle(self, *, silent: bool, wordless: bool) -> None:
-        """Everything that comes before the last look for follow-ups.
+    async def settle(self, *lines: Log, silent: bool, wordless: bool) -> None:
+        """Everything that comes before the last look for follow-ups, the log included (G1).
 
-        `silent`: the tools asked to end here; `wordless`: nothing will be sent, so the record cannot ride on it (D5).
+        `lines` tell what the run came to. `silent`: the tools asked to end here; `wordless`: nothing will be sent, so
+        the record cannot ride on it (D5).
         """
-        mark = self._around.outbox.flush()
+        mark = self._around.outbox.flush(*lines)
         if not silent or self._around.visible.shown:
             await self._around.sandbox.collect(self._collect_until())
         try:

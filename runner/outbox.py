@@ -82,19 +82,19 @@ class Outbox:
         self._queue.clear()
         self._pending = None
 
-    def flush(self) -> int | None:
-        """Let a waiting snapshot go out now: the run is about to end, and the Host may as well begin with it.
+    def flush(self, *lines: Log) -> int | None:
+        """Let a waiting snapshot and, behind it, these lines go out now: the run is about to end, and the Host may as
+        well begin with them.
 
-        Returns the place, among all results of the run (from 1), of a mark behind it: a Host that has come to the mark
-        has shown the text. None when nothing was shown, so there is nothing to wait for.
+        Returns the place, among all results of the run (from 1), of the last one: a Host that has come to it has shown
+        the text. None when nothing was shown, so there is nothing to wait for.
         """
         if self._pending is not None:
             self._take_pending()
-        if not self._sequence:
-            self._changed.set()
-            return None
-        self.post(Log("the answer is written; looking for follow-ups once more", "debug"))
-        return self._told + len(self._queue)
+        for line in lines:
+            self.post(line)
+        self._changed.set()
+        return self._told + len(self._queue) if self._sequence and lines else None
 
     @property
     def finished(self) -> bool:

@@ -36,7 +36,7 @@ from runner.sandbox.exports import Unsent
 from runner.small.choice import most_rounds
 from runner.small.part import EVERY_PART
 from runner.small.part import Parts as SmallParts
-from runner.tally import Tally, accounted, outcome_of
+from runner.tally import ANSWERED, WORDLESS, Tally, accounted, outcome_of
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import ToolSlots
 from runner.tools.jobs import Job
@@ -99,6 +99,7 @@ class _Run:
         self._bench: Bench | None = None
         self._parts: Parts | None = None
         self._closing: Closing | None = None
+        self._tallied: Tally | None = None
         self._hint: str | None = None
         visible, delivery = Visible(), Delivery(ctx, host, settings, outbox)
         self._around = Surroundings(
@@ -133,7 +134,8 @@ class _Run:
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
             last = await self._stopped(_root_of(outcome))
         last = await self._told(last)
-        self._around.outbox.finish(*accounted(last, self._tally(outcome_of(last)).logs()))
+        tally = self._tally(outcome_of(last))
+        self._around.outbox.finish(*(accounted(last, tally.logs()) if tally.adds_to(self._tallied) else last))
         await _closed(work)
 
     async def give_up(self) -> None:
@@ -300,8 +302,12 @@ class _Run:
         return Recorder(Dump(), lambda line: self._around.outbox.post(Log(line)), self._around.warn).hear
 
     async def _settle(self, ending: Ending) -> None:
-        if self._closing is not None:
-            await self._closing.settle(silent=ending.silent, wordless=self._silent(ending))
+        if self._closing is None:
+            return
+        wordless = self._silent(ending)
+        # Told before the last look for follow-ups (G1); if one comes, the run goes on and has another line in the end.
+        self._tallied = self._tally(WORDLESS if wordless else ANSWERED)
+        await self._closing.settle(*self._tallied.logs(), silent=ending.silent, wordless=wordless)
 
     def _record(self) -> Mapping[str, Json] | None:
         return self._closing.record() if self._closing else None

@@ -6,12 +6,14 @@ Counts, seconds, model ids and names of tools; never what was said (docs/securit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from runner.events import Answer, Completed, Event, Failed, Log, Usage
 
 CANCELLED = "cancelled"
+ANSWERED = "answered"
+WORDLESS = "ended without words"
 _MOST_NAMES = 12
 
 
@@ -37,6 +39,10 @@ class Tally:
     digests: int = 0
     fallbacks: int = 0
     follow_ups: int = 0
+
+    def adds_to(self, told: Tally | None) -> bool:
+        """Whether there is more to tell than when `told` was made: more was done, or it ended in another way."""
+        return told is None or replace(self, seconds=0.0) != replace(told, seconds=0.0)
 
     def logs(self) -> tuple[Log, ...]:
         """The line, and the details where a run was more than one turn of one model."""
@@ -77,7 +83,7 @@ def outcome_of(last: tuple[Event, ...]) -> str:
         return "stopped on request" if end.code == CANCELLED else f"failed ({end.code})"
     if isinstance(end, Completed) and end.finish_reason == "error":
         return "ended with a notice"
-    return "answered" if any(isinstance(event, Answer) for event in last) else "ended without words"
+    return ANSWERED if any(isinstance(event, Answer) for event in last) else WORDLESS
 
 
 def accounted(last: tuple[Event, ...], logs: tuple[Log, ...]) -> tuple[Event, ...]:

@@ -230,21 +230,22 @@ async def test_G1_flush_sends_the_waiting_text_and_tells_the_place_of_the_mark_b
     reader.ready()
     reader.outbox.post(Log("a tool began"))
     reader.outbox.show("one two")
-    place = reader.outbox.flush()
+    place = reader.outbox.flush(Log("what it came to"))
     reader.ready()
     assert [type(event) for event in reader.events] == [Snapshot, Log, Snapshot, Log]
     assert isinstance(reader.events[2], Snapshot) and reader.events[2].text == "one two"
     assert place == 4
 
 
-async def test_G1_flush_without_a_word_leaves_no_mark() -> None:
+async def test_G1_where_nothing_was_shown_there_is_no_place_to_wait_for() -> None:
     clock = Clock()
     reader = Reader(Outbox(clock), clock)
-    assert reader.outbox.flush() is None
-    reader.outbox.hush()
-    assert reader.outbox.flush() is None
+    assert reader.outbox.flush(Log("what it came to")) is None
     reader.ready()
-    assert reader.events == []
+    reader.outbox.hush()
+    assert reader.outbox.flush(Log("once more")) is None
+    reader.ready()
+    assert reader.events == [Log("what it came to")]
 
 
 async def test_G2_a_hushed_outbox_says_nothing_at_a_flush() -> None:
@@ -254,6 +255,6 @@ async def test_G2_a_hushed_outbox_says_nothing_at_a_flush() -> None:
     reader.ready()
     reader.outbox.show("one two")
     reader.outbox.hush()
-    reader.outbox.flush()
+    reader.outbox.flush(Log("what it came to"))
     reader.ready()
     assert [type(event) for event in reader.events] == [Snapshot]
