@@ -17,28 +17,29 @@ from runner.tools.results import ErrorCode, Rendered, Renderer
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A conversation. `question` is the index of its newest user turn; `finished`: the calls made for it already."""
+    """A conversation. `question` is the index of its newest user turn, `asked` what that says."""
 
     units: tuple[Unit, ...]
     question: int
     asked: str
-    finished: tuple[Outcome, ...]
+
+    @property
+    def since_asked(self) -> tuple[AssistantTurn, ...]:
+        """The turns made for the newest request already."""
+        return tuple(unit for unit in self.units[self.question + 1 :] if isinstance(unit, AssistantTurn))
 
 
 def read_past(messages: Sequence[Message], catalogue: Catalogue, renderer: Renderer, ids: CallIds) -> Past:
     """The conversation so far. Neighbouring user messages become one turn. Raises ValueError when nobody has asked."""
     units: list[Unit] = []
-    finished: list[Outcome] = []
     question, asked = -1, ""
     for message in messages:
         if message.role == "user":
             said = _said(message, units)
             units.append(said)
             question, asked = len(units) - 1, said.text()
-            finished.clear()
             continue
         outcomes = tuple(_outcome(call, catalogue, renderer, ids) for call in message.calls)
-        finished += outcomes
         units.append(
             AssistantTurn(
                 message.text,
@@ -48,7 +49,7 @@ def read_past(messages: Sequence[Message], catalogue: Catalogue, renderer: Rende
         )
     if question < 0:
         raise ValueError("the request holds no message of a user: there is nothing to answer")
-    return Past(tuple(units), question, asked, tuple(finished))
+    return Past(tuple(units), question, asked)
 
 
 def _said(message: Message, units: list[Unit]) -> UserTurn:

@@ -195,7 +195,7 @@ class _Run:
             self._line, view, self._visible, self.speaking.show, progress, self.say, _unheard, manner=self._manner
         )
         self._manner.asked(self._past.asked)
-        self._manner.resumed(self._past.finished)
+        self._manner.recall(self._past.since_asked)
         return Loop(
             view,
             turns,

@@ -28,6 +28,7 @@ from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputIte
 from langbot_plugin.api.proxies.runner import PermissionDeniedError, RunnerAPIProxy
 from pydantic import ValidationError
 
+from runner.cancellation import is_cancelled
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json
 
@@ -320,8 +321,7 @@ def _mind_cancellation() -> None:
 
     In Python 3.11 `asyncio.wait_for`, with which the SDK waits, returns the answer then and forgets the cancellation.
     """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
+    if is_cancelled():
         raise asyncio.CancelledError
 
 

@@ -16,6 +16,7 @@ from config.settings import Settings
 from runner import clock
 from runner.assembly import assemble
 from runner.box import Sandbox
+from runner.cancellation import is_cancelled
 from runner.closing import Closing
 from runner.deadline import Deadline, deadline_for
 from runner.delivery import Delivery
@@ -127,7 +128,7 @@ class _Run:
             last = self._ended(work.result()) if work.done() else await self._stopped(TimeIsUp())
             last = (*self._missed(), *last)
         except asyncio.CancelledError as outcome:
-            if _is_cancelled():
+            if is_cancelled():
                 await _closed(work)
                 raise
             last = await self._stopped(outcome)  # a Host call was cancelled by the other side
@@ -330,12 +331,6 @@ async def _closed(work: asyncio.Task[Ending]) -> None:
         await asyncio.wait({work}, timeout=_CANCEL_AGAIN)
     if not work.cancelled():
         work.exception()  # looked at, or asyncio would report it as forgotten
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody cancelled this very task, rather than something it awaited."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _root_of(outcome: Exception) -> BaseException:

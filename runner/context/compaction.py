@@ -204,7 +204,6 @@ class Context:
         self._summary = checkpoint.summary if checkpoint else ""
         self._patience = patience.read(checkpoint.notes.get(patience.KEY) if checkpoint else None)
         self._scale = 1.0
-        self._asked_before_text = False
         self.spent = Spent()
 
     @property
@@ -249,7 +248,7 @@ class Context:
             if tokens <= budget.input and not view.must_fold:
                 return Fitted(request, view, tokens)
             await self._learn_scale(request, tokens)
-        return await self._compact(view, model=model, budget=budget, ask=visible or not self._asked_before_text)
+        return await self._compact(view, model=model, budget=budget, ask=visible or not self.spent.asked)
 
     async def _compact(self, view: View, *, model: str, budget: Budget, ask: bool) -> Fitted:
         self.spent.compactions += 1
@@ -319,7 +318,6 @@ class Context:
             )
             if not asked.after.told and not asked.before.told:
                 return None
-            self._asked_before_text = True
             self.spent.asked += 1
             try:
                 reply = await summarise(asked.request)

@@ -9,7 +9,7 @@ from config.choices import CallFormat, ModelProfile
 from config.notices import Notice
 from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import AssistantTurn
+from runner.conversation.units import AssistantTurn, System
 from runner.errors import ModelFailed
 from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
@@ -117,8 +117,7 @@ class Guiding:
         self._malformed = 0
         self._no_schema: set[str] = set()
         self._no_temperature = False
-        self._tools: tuple[ToolSpec, ...] = ()
-        self._untrusted: tuple[str, ...] = ()
+        self._request = Request(System(), ())
 
     def mode(self, model_id: str) -> Mode:
         """How a model is treated from what is set and what is known of it."""
@@ -143,8 +142,7 @@ class Guiding:
         self._turn = _Turn(model_id, conclude, resample=turn.resample, retried_empty=turn.retried_empty)
 
     def shape(self, request: Request, model_id: str) -> Request:
-        self._tools = request.tools
-        self._untrusted = foreign_texts(request)
+        self._request = request
         mode = self.mode(model_id)
         if mode.plain and self._tail is None and not self._resamples:
             return request
@@ -152,6 +150,11 @@ class Guiding:
         self._turn.sent_schema = "response_format" in shaped.extra
         self._turn.sent_temperature = "temperature" in shaped.extra
         return shaped
+
+    @property
+    def _tools(self) -> tuple[ToolSpec, ...]:
+        """All that the run offers now, shown or not."""
+        return self._request.tools
 
     def smaller(self) -> bool:
         if Part.FEWER_TOOLS not in self._parts:
@@ -202,7 +205,7 @@ class Guiding:
             guard=mode.small and Part.CHANT_BREAKER in self._parts,
             calls=Part.LENIENT_READING in self._parts,
         )
-        return Lenient((*self._tools, *pseudo), self._untrusted, ways)
+        return Lenient((*self._tools, *pseudo), foreign_texts(self._request), ways)
 
     def step_seconds(self, model_id: str) -> float | None:
         limited = self.mode(model_id).small and Part.STEP_LIMIT in self._parts
@@ -435,11 +438,6 @@ class Guiding:
     def recall(self, turns: Sequence[AssistantTurn]) -> None:
         for done in calls_of(turns, self._catalogue):
             self._finished(done, reads=done.reads)
-
-    def resumed(self, outcomes: Sequence[Outcome]) -> None:
-        """Calls that an earlier run finished for the same request: they count for circles and as last failure (S3)."""
-        for outcome in outcomes:
-            self._finished(_done(outcome), reads=_reads(outcome))
 
     def _await(self, outcome: Outcome) -> None:
         """Remember the jobs whose result the model has not seen (S4)."""

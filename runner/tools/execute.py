@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from runner.cancellation import is_cancelled
 from runner.conversation.record import RecordedCall
 from runner.conversation.units import ToolCall, ToolResult
 from runner.errors import HostCallFailed, HostFailure
@@ -89,7 +90,7 @@ class Executor:
             async with asyncio.timeout(seconds), self.run_slots, self.slots.semaphore:
                 rendered = await self.render(entry, await self.call_tool(entry.host_name, values))
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             return None  # the other side broke the call off
         except Exception:  # noqa: BLE001  what the model did not ask for must not cost what it did (D3)
@@ -285,12 +286,6 @@ async def _cancel_on(stop: asyncio.Event, chains: Sequence[asyncio.Task[None]]) 
     await stop.wait()
     for chain in chains:
         chain.cancel()
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody cancelled this very task, rather than something it awaited."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _timed_out(seconds: float | None) -> str:
