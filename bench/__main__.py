@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import calls, chats, context, cost, tasks, window
+from bench.bringup import end_when_asked
 from bench.machine import machine
 from bench.small import rows as small
 from bench.table import Row, text_of
@@ -27,13 +27,8 @@ DEFAULT = ("q1", "q2", "q3", "g1", "context")
 """What is measured when nothing else is asked for: everything that needs no real model."""
 
 
-def _end(number: int, frame: object) -> None:
-    """What is asked to end takes down what it started."""
-    raise SystemExit(128 + number)
-
-
 def main() -> int:
-    signal.signal(signal.SIGTERM, _end)
+    end_when_asked()
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "--only",

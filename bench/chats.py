@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import tempfile
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
+from bench import bringup
 from bench.table import Row
-from demo import langbot, package, ports
 from demo.chat import Chat
 from demo.errors import DemoError
-from demo.processes import Children
-from tests.e2e.bed import Bed, furnish
-from tests.e2e.scripted_model import Reply, ScriptedModel, say
+from tests.e2e.bed import Bed
+from tests.e2e.scripted_model import Reply, say
 
-ROOT = Path(__file__).resolve().parent.parent
-PASSTHROUGH = ROOT / "tests" / "e2e" / "plugins" / "passthrough"
+PASSTHROUGH = bringup.ROOT / "tests" / "e2e" / "plugins" / "passthrough"
 SHORT_TURNS = 7
 CROWD = 50
 _SETTINGS = {"SYSTEM__WEBSOCKET_RETENTION__MAX_CONNECTIONS_PER_WORKSPACE": str(CROWD * 2)}
@@ -27,16 +23,8 @@ _SETTINGS = {"SYSTEM__WEBSOCKET_RETENTION__MAX_CONNECTIONS_PER_WORKSPACE": str(C
 
 
 def rows() -> Iterator[Row]:
-    folder = tempfile.TemporaryDirectory(prefix="localagent-bench-")
-    with folder as name, ScriptedModel() as model, Children() as children:
-        place = Path(name)
-        bot = langbot.start(children, place, ports.choose(), place / "logs", _SETTINGS)
-        mine = package.build(ROOT, place / "dist")
-        bed = furnish(bot, ROOT, mine, package.identity(ROOT), model)
-        who = package.identity(PASSTHROUGH)
-        bot.api.install(package.build(PASSTHROUGH, place / "dist"))
-        least = bot.api.wait_for_runner(who.author, who.name)
-        yield from _compared(bed, least)
+    with bringup.bed(_SETTINGS) as bed:
+        yield from _compared(bed, bringup.second_runner(bed, PASSTHROUGH))
 
 
 def _compared(bed: Bed, least: str) -> Iterator[Row]:

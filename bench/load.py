@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import signal
 import sys
 import tempfile
 import time
@@ -20,19 +19,17 @@ from pathlib import Path
 
 import psutil
 
+from bench import bringup
+from bench.bringup import end_when_asked
 from bench.machine import machine
-from demo import langbot, package, ports
-from demo.processes import Children
-from tests.e2e.bed import Bed, furnish
+from tests.e2e.bed import Bed
 from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people
 from tests.e2e.group import group_bot
 from tests.e2e.postgres import postgres
-from tests.e2e.scripted_model import ScriptedModel
 from tests.e2e.toolbox import plugin_installed
 from tests.e2e.worker import worker_of
 from weights.errors import one_line
 
-ROOT = Path(__file__).resolve().parent.parent
 MEMORY_LIMIT = 512
 """MiB: what LangBot allows a worker (`plugin.worker.max_memory_mb`)."""
 FLAT = 1.15
@@ -41,7 +38,7 @@ FLAT = 1.15
 
 def main() -> int:
     asked = _asked()
-    signal.signal(signal.SIGTERM, _end)
+    end_when_asked()
     with _bed(asked.database, dict(pair.split("=", 1) for pair in asked.set)) as bed, ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="localagent-load-"))
         stack.enter_context(plugin_installed(bed, Path(folder)))
@@ -49,11 +46,6 @@ def main() -> int:
         stack.enter_context(group_bot(bed, bed.pipeline(config=CONFIG), platform))
         print(f"{machine()}, LangBot on {asked.database}", flush=True)
         return 0 if _rounds(bed, platform, asked) else 1
-
-
-def _end(number: int, frame: object) -> None:
-    """What is asked to end takes down what it started."""
-    raise SystemExit(128 + number)
 
 
 def _asked() -> argparse.Namespace:
@@ -69,12 +61,8 @@ def _asked() -> argparse.Namespace:
 @contextmanager
 def _bed(database: str, settings: dict[str, str]) -> Iterator[Bed]:
     with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="localagent-load-")))
-        model = stack.enter_context(ScriptedModel())
         kept = stack.enter_context(postgres()) if database == "postgresql" else {}
-        children = stack.enter_context(Children())
-        bot = langbot.start(children, place, ports.choose(), place / "logs", {**kept, **settings})
-        yield furnish(bot, ROOT, package.build(ROOT, place / "dist"), package.identity(ROOT), model)
+        yield stack.enter_context(bringup.bed({**kept, **settings}))
 
 
 def _rounds(bed: Bed, platform: CrowdPlatform, asked: argparse.Namespace) -> bool:

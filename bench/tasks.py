@@ -8,21 +8,19 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
+from bench import bringup
 from bench.table import Row
-from demo import endpoint, langbot, model, package, ports
+from demo import endpoint, model
 from demo.api import Model
+from demo.ports import free_ports
 from demo.processes import Children
-from tests.e2e.bed import Bed, furnish
+from tests.e2e.bed import Bed
 from tests.e2e.desk import PLUGIN, TASKS, Outcome, play
 from tests.e2e.recorder import Recorder
-from tests.e2e.scripted_model import ScriptedModel
 from tests.e2e.toolbox import plugin_installed
 
-ROOT = Path(__file__).resolve().parent.parent
 MODES: dict[str, dict[str, object]] = {
     "standard": {},
     "small": {"model-profile": "small", "tool-call-format": "auto"},
@@ -52,20 +50,18 @@ def _finished(outcomes: list[Outcome]) -> int:
 
 
 def _played() -> dict[str, list[Outcome]]:
-    folder = tempfile.TemporaryDirectory(prefix="localagent-bench-")
-    with folder as name, ScriptedModel() as scripted, Children() as children:
-        place, chosen = Path(name), ports.choose()
+    with bringup.bed() as bed, Children() as children:
+        folder, api = bed.langbot.folder, bed.langbot.api
         theirs = endpoint.from_environment(os.environ)
         if theirs is None:
-            gguf = model.choose(os.environ.get("DEMO_MODEL"))
-            theirs = endpoint.serve_gguf(children, gguf, chosen.model, place / "logs", _say)
-        with Recorder(theirs.base_url) as recorder:
-            bot = langbot.start(children, place, chosen, place / "logs")
-            bed = furnish(bot, ROOT, package.build(ROOT, place / "dist"), package.identity(ROOT), scripted)
-            provider = bot.api.add_provider("recorded", recorder.base_url, theirs.api_key)
-            model_id = bot.api.add_model(provider, Model(theirs.name, ("func_call",)))
-            with plugin_installed(bed, place / "desk", PLUGIN, "track_parcel"):
-                return {mode: asyncio.run(_mode(bed, recorder, model_id, mode)) for mode in MODES}
+            (port,) = free_ports(1)
+            theirs = endpoint.serve_gguf(
+                children, model.choose(os.environ.get("DEMO_MODEL")), port, folder / "logs", _say
+            )
+        with Recorder(theirs.base_url) as recorder, plugin_installed(bed, folder / "desk", PLUGIN, "track_parcel"):
+            provider = api.add_provider("recorded", recorder.base_url, theirs.api_key)
+            model_id = api.add_model(provider, Model(theirs.name, ("func_call",)))
+            return {mode: asyncio.run(_mode(bed, recorder, model_id, mode)) for mode in MODES}
 
 
 async def _mode(bed: Bed, recorder: Recorder, model_id: str, mode: str) -> list[Outcome]:

@@ -5,36 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
+from bench import bringup
 from bench.table import Row
-from demo import langbot, package, ports
-from demo.processes import Children
-from tests.e2e.bed import Bed, furnish
-from tests.e2e.crossings import Crossing, cross, table, window
-from tests.e2e.scripted_model import ScriptedModel
+from tests.e2e.bed import Bed
+from tests.e2e.crossings import PAIRS_PER_CHAT, Crossing, cross_in_one_chat, moments, table, window
 
-ROOT = Path(__file__).resolve().parent.parent
-SHORTEST = ROOT / "tests" / "e2e" / "plugins" / "shortest"
+SHORTEST = bringup.ROOT / "tests" / "e2e" / "plugins" / "shortest"
 PAIRS = int(os.environ.get("WINDOW_PAIRS", "60"))
-PAIRS_PER_CHAT = 10
-SPREAD = 0.8
 IDLE = 1.0
 """Seconds the yardstick waits before its last look: its end comes so much later."""
 
 
 def rows() -> Iterator[Row]:
-    folder = tempfile.TemporaryDirectory(prefix="localagent-bench-")
-    with folder as name, ScriptedModel() as model, Children() as children:
-        place = Path(name)
-        bot = langbot.start(children, place, ports.choose(), place / "logs")
-        bed = furnish(bot, ROOT, package.build(ROOT, place / "dist"), package.identity(ROOT), model)
-        who = package.identity(SHORTEST)
-        bot.api.install(package.build(SHORTEST, place / "dist"))
-        shortest = bot.api.wait_for_runner(who.author, who.name)
-        least, ours = asyncio.run(_both(bed, shortest))
+    with bringup.bed() as bed:
+        least, ours = asyncio.run(_both(bed, bringup.second_runner(bed, SHORTEST)))
         scene = f"{PAIRS} messages across the end of a run"
         yield Row(
             "G1", scene, "window in which one is dropped", round(window(least), 3), round(window(ours), 3), 0.15, "s"
@@ -53,17 +39,10 @@ async def _both(bed: Bed, shortest: str) -> tuple[list[Crossing], list[Crossing]
         pipelines[runner] = api.add_pipeline(f"window of {runner}")
         api.bind(pipelines[runner], runner, api.default_config(runner, bed.model("scripted")))
     for begin in range(0, PAIRS, PAIRS_PER_CHAT):
-        numbers = range(begin, min(begin + PAIRS_PER_CHAT, PAIRS))
-        least += await _crossed(bed, pipelines[shortest], numbers, IDLE)
-        ours += await _crossed(bed, pipelines[bed.runner_id], numbers, 0.0)
+        for crossings, runner, later in ((least, shortest, IDLE), (ours, bed.runner_id, 0.0)):
+            bed.scripted.script()
+            delays = [later + delay for delay in moments(PAIRS)]
+            crossings += await cross_in_one_chat(bed, bed.scripted, pipelines[runner], begin, delays)
     for name, crossings in (("shortest end", least), ("ours", ours)):
         print(f"{name}: {table(crossings)}", file=sys.stderr, flush=True)
     return least, ours
-
-
-async def _crossed(bed: Bed, pipeline: str, numbers: range, later: float) -> list[Crossing]:
-    bed.scripted.script()
-    step = SPREAD / (PAIRS - 1)
-    async with bed.chat(pipeline) as chat:
-        # The moments are shuffled over all chats, so that a long history does not go with a late message.
-        return [await cross(bed, bed.scripted, chat, n, later + step * (n * 37 % PAIRS)) for n in numbers]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,10 @@ import httpx
 
 from bench.small.play import GUIDED, LENIENT, NATIVE, STANDARD, TEXT, Arm, Played, play
 from bench.small.tasks import TASKS, Task
+from demo.endpoint import serve_gguf
 from demo.model import choose
 from demo.ports import free_ports
+from demo.processes import Children
 from tests.host import ModelRequest, Reason, Reply, ToolCall
 from weights.catalogue import cache_folder
 
@@ -78,34 +79,14 @@ def reply_of(answer: httpx.Response) -> Reply:
 def engine(size: str) -> Iterator[str]:
     """llama.cpp with one of the demo's models, "1.5b" or "0.5b"; gives its base URL. The file must be there already.
 
-    Raises FileNotFoundError without the file, and RuntimeError when the server does not answer in two minutes.
+    Raises FileNotFoundError without the file, and DemoError when the server does not answer in time.
     """
-    file = cache_folder() / choose(size).file
+    wanted = choose(size)
+    file = cache_folder() / wanted.file
     if not file.is_file():
         raise FileNotFoundError(f"{file.name} is not there: `DEMO_MODEL={size} make demo` fetches it")
-    port = free_ports(1)[0]
-    # A waiting thread that spins takes the core from the one that works.
-    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    command = [sys.executable, "-m", "demo.engine_server", str(file), str(port), size]
-    root = Path(__file__).parents[2]
-    child = subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield _ready(f"http://127.0.0.1:{port}", child)
-    finally:
-        child.terminate()
-        child.wait()
-
-
-def _ready(address: str, child: subprocess.Popen[bytes]) -> str:
-    for _ in range(240):
-        try:
-            if httpx.get(f"{address}/health", timeout=2).status_code == 200:
-                return f"{address}/v1"
-        except httpx.HTTPError:
-            if child.poll() is not None:
-                break
-        time.sleep(0.5)
-    raise RuntimeError("the model's server did not start")
+    with tempfile.TemporaryDirectory(prefix="localagent-bench-") as logs, Children() as children:
+        yield serve_gguf(children, wanted, free_ports(1)[0], Path(logs), lambda _: None).base_url
 
 
 def chosen(ids: Sequence[str]) -> list[Task]:

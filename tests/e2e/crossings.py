@@ -32,6 +32,25 @@ class Crossing:
     strangers: int
 
 
+PAIRS_PER_CHAT = 10
+
+
+def moments(pairs: int, spread: float = 0.8) -> list[float]:
+    """The delay of each second message, in seconds: evenly spread from the model's last word until well after the end
+    of a run, and shuffled, so that a long history does not go with a long delay."""
+    delays = [spread * number / (pairs - 1) for number in range(pairs)]
+    return [delays[number * 37 % pairs] if pairs % 37 else delays[number] for number in range(pairs)]
+
+
+async def cross_in_one_chat(
+    bed: Bed, model: ScriptedModel, pipeline: str, begin: int, delays: Sequence[float]
+) -> list[Crossing]:
+    """The pairs from number `begin` on that belong into one chat, with their delays."""
+    async with bed.chat(pipeline) as chat:
+        pairs = list(enumerate(delays))[begin : begin + PAIRS_PER_CHAT]
+        return [await cross(bed, model, chat, number, delay) for number, delay in pairs]
+
+
 def window(crossings: Sequence[Crossing]) -> float:
     """Seconds, estimated: the delays have to be evenly spread."""
     delays = [crossing.delay for crossing in crossings]

@@ -11,29 +11,21 @@ import sys
 import pytest
 
 from tests.e2e.bed import Bed
-from tests.e2e.crossings import cross, table
+from tests.e2e.crossings import PAIRS_PER_CHAT, cross_in_one_chat, moments, table
 from tests.e2e.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.usefixtures("ours")
 
 PAIRS = int(os.environ.get("WINDOW_PAIRS", "20"))
-SPREAD = 0.8
-"""Seconds over which the second messages are spread: from the model's last word until well after the run's end."""
-PAIRS_PER_CHAT = 10
 
 
 async def test_G1_every_message_across_the_end_of_a_run_is_answered_once_or_named_as_dropped(
     bed: Bed, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    delays = [SPREAD * number / (PAIRS - 1) for number in range(PAIRS)]
     crossings = []
     pipeline = bed.pipeline()
     for begin in range(0, PAIRS, PAIRS_PER_CHAT):
-        async with bed.chat(pipeline) as chat:
-            for number in range(begin, min(begin + PAIRS_PER_CHAT, PAIRS)):
-                # Spread over all chats, so that a long history does not go with a long delay.
-                delay = delays[number * 37 % PAIRS] if PAIRS % 37 else delays[number]
-                crossings.append(await cross(bed, model, chat, number, delay))
+        crossings += await cross_in_one_chat(bed, model, pipeline, begin, moments(PAIRS))
     with capsys.disabled():
         sys.stdout.write(f"\n{table(crossings)}\n")
     assert [crossing.answers for crossing in crossings] == [0 if c.fate == "dropped" else 1 for c in crossings]
