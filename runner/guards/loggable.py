@@ -40,9 +40,15 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
 def loggable(text: str) -> str:
     """The text with keys hidden, control characters as `�`, and later lines indented so that none can pass for a line
     of its own."""
+    lines = _BREAKS.split(without_keys(text))
+    return _INDENT.join(line if line.isprintable() else "".join(map(_seen, line)) for line in lines)
+
+
+def without_keys(text: str) -> str:
+    """The text with `HIDDEN` in the place of whatever is a key or a password by its look or by the name before it."""
     for pattern, told in _PATTERNS:
         text = pattern.sub(told, text)
-    return _INDENT.join(line if line.isprintable() else "".join(map(_seen, line)) for line in _BREAKS.split(text))
+    return text
 
 
 def _seen(character: str) -> str:

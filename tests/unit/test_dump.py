@@ -63,6 +63,8 @@ def test_a_record_has_what_a_new_case_needs() -> None:
         "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
         "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSM",
         "hunter2hunter2",
+        "gsk_abcdefghijklmnopqrstuvwx",
+        "1234567890:AAabcdefghijklmnopqrstuvwxyz0123456",
     ],
 )
 @pytest.mark.parametrize(
@@ -74,6 +76,20 @@ def test_what_looks_like_a_key_or_a_password_is_never_written(secret: str, aroun
     record = record_of(reply(call(arguments=said), text=said), TOOLS, ("x",))
     assert secret not in json.dumps(record)
     assert "[hidden]" in json.dumps(record)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1234567890:AAabcdefghijklmnopqrstuvwxyz0123456",
+        "see https://ann:hunter2@example.com/x",
+        "-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_what_a_log_line_hides_is_hidden_here_too(text: str) -> None:
+    record = json.dumps(record_of(reply(call(), text=text), TOOLS, ("x",)))
+    assert "[hidden]" in record
+    assert "hunter2" not in record and "AAabcdef" not in record
 
 
 def test_the_file_is_for_its_own_user_alone(tmp_path: Path) -> None:
