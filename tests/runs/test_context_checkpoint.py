@@ -176,6 +176,19 @@ async def test_F6_rows_of_another_runner_in_the_chat_are_part_of_it() -> None:
     assert {f"KEY-900-{number}" for number in range(60)} <= scene.told
 
 
+async def test_F6_hundreds_of_rows_since_the_checkpoint_are_folded_or_stay_in_a_gap() -> None:
+    scene = Scene()
+    while (checkpoint := stored(scene.host)) is None or checkpoint.gaps:
+        await scene.say()
+    chatter(scene.host, Random(9), 300, 20)  # another runner had the chat for a while
+    await scene.say()
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and checkpoint.gaps
+    await scene.on(4)
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and not checkpoint.gaps
+
+
 async def test_J5_runs_of_one_chat_at_the_same_time_lose_no_row() -> None:
     told: set[str] = set()
 
