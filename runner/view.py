@@ -157,7 +157,7 @@ class RunView:
         """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
         budget = self._budget(failure.model_id)
         kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
-        if kind is Overflow.NONE or self.is_tightened(failure.model_id):
+        if kind is Overflow.NONE or failure.model_id in self._tightened:
             return False
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
@@ -166,9 +166,9 @@ class RunView:
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
         return True
 
-    def is_tightened(self, model_id: str) -> bool:
-        """Whether a model's budget was halved in this run."""
-        return model_id in self._tightened
+    def is_narrowed(self, model_id: str) -> bool:
+        """Whether a model's budget is smaller than set, since it refused a request in this run or an earlier one."""
+        return self._budget(model_id).narrowed
 
     def _doubt(self) -> None:
         self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)
