@@ -54,7 +54,7 @@ class RunView:
         return self._without_images
 
     def add(self, unit: Unit) -> None:
-        """Append a unit. Neighbouring user turns become one, so that roles alternate (B5)."""
+        """Append a unit. Neighbouring user turns of this run become one; those of earlier runs stay by themselves."""
         if self._without_images:
             unit = _blind(unit)
         if self._calls_in_words and isinstance(unit, AssistantTurn) and unit.calls:
@@ -63,7 +63,7 @@ class RunView:
             return
         units = self._view.units
         last = units[-1] if units else None
-        if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
+        if isinstance(unit, UserTurn) and isinstance(last, UserTurn) and last.span is unit.span is None:
             units = (*units[:-1], replace(last, parts=(*last.parts, *unit.parts)))
         else:
             units = (*units, unit)

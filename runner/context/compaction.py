@@ -29,7 +29,7 @@ from runner.context.reference import bounded
 from runner.context.summary import MARGIN, Draft, Material, Refusal, Summarise, draft, judge, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import Span, System, Unit
+from runner.conversation.units import Alternation, Span, System, Unit
 from runner.errors import HostCallFailed, InputTooLarge, ModelFailed, ModelTrouble
 from runner.events import Json
 
@@ -204,6 +204,7 @@ class Context:
         self._summary = checkpoint.summary if checkpoint else ""
         self._patience = patience.read(checkpoint.notes.get(patience.KEY) if checkpoint else None)
         self._scale = 1.0
+        self._alternation = Alternation()
         self.spent = Spent()
 
     @property
@@ -228,7 +229,8 @@ class Context:
     def request(self, view: View) -> Request:
         """The view as a request, the summary as the last block of its system message."""
         block = summary_block(self._summary) if self._summary else None
-        return Request(replace(view.system, summary=block), (*view.opening, *view.units), view.tools)
+        units = self._alternation.of((*view.opening, *view.units))
+        return Request(replace(view.system, summary=block), units, view.tools)
 
     async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
         """The next request, within the budget by the Host's count.

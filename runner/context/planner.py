@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from runner.context.stubs import clip_results, clip_user, join_users, stub
+from runner.context.stubs import clip_results, clip_user, stub
 from runner.context.tokens import Prices
-from runner.conversation.units import Unit, UserTurn
+from runner.conversation.units import Unit, UserTurn, join_users
 from runner.errors import InputTooLarge
 
 ENOUGH: Final = 0.8
@@ -163,8 +163,8 @@ def _summarise(units: tuple[Unit, ...], sizes: list[int], first: int, asked: int
     kept_indexes = _kept(units, sizes, first, asked, tail_room(frame.limits, frame.fixed))
     older = tuple(unit for index, unit in enumerate(units) if index not in kept_indexes)
     room = frame.limits.summary_room(frame.fixed) if older else summary
-    kept = _alternating([unit for index, unit in enumerate(units) if index in kept_indexes])
-    question = len(_alternating([unit for index, unit in enumerate(units[: asked + 1]) if index in kept_indexes])) - 1
+    kept = _input_joined([unit for index, unit in enumerate(units) if index in kept_indexes])
+    question = len(_input_joined([unit for index, unit in enumerate(units[: asked + 1]) if index in kept_indexes])) - 1
     fitted, dropped = _fit(kept, frame.limits.input - frame.fixed.all - room, frame)
     if dropped and not older:
         room = frame.limits.summary_room(frame.fixed)
@@ -205,11 +205,12 @@ def _recent_turns(units: tuple[Unit, ...], sizes: list[int], first: int, end: in
     return kept
 
 
-def _alternating(units: list[Unit]) -> tuple[Unit, ...]:
+def _input_joined(units: list[Unit]) -> tuple[Unit, ...]:
+    """What was said to this run as one turn where nothing stands between; earlier messages stay units of their own."""
     result: list[Unit] = []
     for unit in units:
         last = result[-1] if result else None
-        if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
+        if isinstance(unit, UserTurn) and isinstance(last, UserTurn) and last.span is unit.span is None:
             result[-1] = join_users(last, unit)
         else:
             result.append(unit)

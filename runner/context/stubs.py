@@ -90,11 +90,3 @@ def clip_user(turn: UserTurn, tokens: int, prices: Prices) -> UserTurn | None:
 
 def _swap(part: Part, cut: dict[int, Text]) -> Part:
     return cut.get(id(part), part)
-
-
-def join_users(first: UserTurn, second: UserTurn) -> UserTurn:
-    """Two user turns that became neighbours, as one: roles alternate for every provider."""
-    span = second.span if first.span is None else first.span
-    if first.span is not None and second.span is not None:
-        span = replace(first.span, last=second.span.last)
-    return UserTurn(first.parts + second.parts, span)

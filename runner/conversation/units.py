@@ -6,7 +6,7 @@ calls. Cuts, stubs and summaries work on these, so no request can ever hold a ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -129,6 +129,39 @@ class AssistantTurn:
 
 
 Unit = UserTurn | AssistantTurn
+
+
+def join_users(first: UserTurn, second: UserTurn) -> UserTurn:
+    """Two neighbouring user turns as one."""
+    span = second.span if first.span is None else first.span
+    if first.span is not None and second.span is not None:
+        span = replace(first.span, last=second.span.last)
+    return UserTurn(first.parts + second.parts, span)
+
+
+class Alternation:
+    """Makes of neighbouring user turns one, as every provider wants it (B5); the same one each time, since counting
+    goes by identity. In a conversation each message stays a unit of its own, so that older ones can go (F3).
+    """
+
+    def __init__(self) -> None:
+        # The turns are held beside what they became, so that their ids cannot be given to other objects.
+        self._known: dict[tuple[int, int], tuple[UserTurn, UserTurn, UserTurn]] = {}
+
+    def of(self, units: Iterable[Unit]) -> tuple[Unit, ...]:
+        result: list[Unit] = []
+        for unit in units:
+            if result and isinstance(last := result[-1], UserTurn) and isinstance(unit, UserTurn):
+                result[-1] = self._joined(last, unit)
+            else:
+                result.append(unit)
+        return tuple(result)
+
+    def _joined(self, first: UserTurn, second: UserTurn) -> UserTurn:
+        key = id(first), id(second)
+        if key not in self._known:
+            self._known[key] = first, second, join_users(first, second)
+        return self._known[key][2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from .long_chats import (
     chats,
     chatter,
     copied,
+    fact,
     model_that,
     nowhere,
     prose,
@@ -189,6 +190,42 @@ async def test_F6_hundreds_of_rows_since_the_checkpoint_are_folded_or_stay_in_a_
     assert checkpoint is not None and not checkpoint.gaps
 
 
+async def test_F3_messages_that_got_no_answer_are_summarised_like_any_others() -> None:
+    """Forty-five of them, 12,000 tokens: together with the new one they were one turn that fits no request."""
+    scene = Scene(rows=0)
+    random = Random(1)
+    for number in range(45):
+        scene.host.remember(("user", f"Row {number} is about {fact(random, number)}. {prose(random, 190)}"))
+    run = await scene.say()
+    assert summaries(run) and chats(run)[0].roles == ["system", "user"]
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and checkpoint.gaps
+    await scene.on(6)
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and not checkpoint.gaps
+
+
+async def test_F6_messages_without_an_answer_leave_the_fetch_limit_into_the_summary() -> None:
+    """A group bot that seldom speaks: four hundred short messages in a row, and room for all of them."""
+    told: set[str] = set()
+
+    def summary(request: ModelRequest) -> str:
+        told.update(FACT.findall(request.text))
+        return copied(request)
+
+    host = host_with(models=[Model("m1", default=model_that("Noted.", summary))], config=window(200_000))
+    random = Random(1)
+    for number in range(400):
+        host.remember(("user", f"Row {number} is about {fact(random, number)}."))
+    for _ in range(5):
+        run = await host.say("And now?")
+        assert run.final_text == "Noted."
+        assert nowhere(host, told) == []
+    checkpoint = stored(host)
+    assert checkpoint is not None and checkpoint.covers_until is not None and not checkpoint.gaps
+    assert len(told) >= 350
+
+
 async def test_J5_runs_of_one_chat_at_the_same_time_lose_no_row() -> None:
     told: set[str] = set()
 
@@ -313,7 +350,7 @@ async def test_F6_a_run_that_fails_after_a_refusal_remembers_the_window_all_the_
     host.config["prompt"] = [{"role": "system", "content": prose(Random(1), 700)}]
     host.world.prompt[:] = []
     run = await host.say("And now?")
-    assert run.status == "failed"
+    assert run.finish_reason == "error"
     checkpoint = stored(host)
     assert checkpoint is not None and list(checkpoint.windows) == ["m1"]
 
@@ -334,4 +371,4 @@ async def test_F6_a_hanging_save_does_not_hold_a_failed_run_open() -> None:
     host.fail("state_get", Fault.hang())
     async with asyncio.timeout(20):
         run = await host.say("And now?")
-    assert run.status == "failed"
+    assert run.finish_reason == "error"
