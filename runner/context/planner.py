@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from runner.context.stubs import clip_results, clip_user, stub
+from runner.context.stubs import clip_results, clip_user, stub, without_pictures
 from runner.context.tokens import Prices
 from runner.conversation.units import Unit, UserTurn, join_users
 from runner.errors import InputTooLarge
@@ -122,7 +122,9 @@ def plan(
         room = limits.summary_room(fixed)
         tokens = fixed.all + room + sum(sizes[first:])
         return Plan(Step.SUMMARISE, units[first:], units[:first], tokens, room, asked - first)
-    return _summarise(units, sizes, first, asked, summary, _Frame(fixed, limits, prices))
+    frame = _Frame(fixed, limits, prices)
+    units = _with_recent_pictures(units, sizes, tail_room(limits, fixed))
+    return _summarise(units, [prices.unit(unit) for unit in units], first, asked, summary, frame)
 
 
 def tail_room(limits: Limits, fixed: Fixed) -> int:
@@ -148,6 +150,15 @@ def _turn_start(units: tuple[Unit, ...], index: int, asked: int) -> int:
 def _stub_old(units: tuple[Unit, ...], sizes: list[int], limits: Limits, fixed: Fixed) -> tuple[Unit, ...]:
     recent = _recent_from(sizes, tail_room(limits, fixed))
     return tuple(stub(unit) if index < recent else unit for index, unit in enumerate(units))
+
+
+def _with_recent_pictures(units: tuple[Unit, ...], sizes: list[int], room: int) -> tuple[Unit, ...]:
+    """Pictures of tools stand in user turns, which stay: only the recent ones do, or a few screenshots fill it all."""
+    recent = _recent_from(sizes, room)
+    return tuple(
+        without_pictures(unit) if index < recent and isinstance(unit, UserTurn) else unit
+        for index, unit in enumerate(units)
+    )
 
 
 def _recent_from(sizes: list[int], room: int) -> int:
@@ -246,6 +257,8 @@ def _fit_users(units: tuple[Unit, ...], space: int, frame: _Frame) -> tuple[Unit
     if frame.prices.units(units) <= space:
         return units
     *before, last = units
+    if isinstance(last, UserTurn) and (bare := without_pictures(last)) is not last:
+        return _fit_users((*before, bare), space, frame)
     smaller = clip_user(last, space - frame.prices.units(before), frame.prices) if isinstance(last, UserTurn) else None
     if smaller is None:
         raise InputTooLarge("newest message", WINDOW_SETTING, frame.prices.unit(last), space)

@@ -29,6 +29,11 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolImage(Image):
+    """A picture that a tool returned (D4): nobody said it, and it gives way as results do (F4)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A content element of the prompt that the runner does not interpret; it is passed on as it came (B1)."""
 
