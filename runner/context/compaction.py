@@ -203,6 +203,7 @@ class Context:
         self._durable, self._unread, self._empty = durable, unread, empty
         self._summary = checkpoint.summary if checkpoint else ""
         self._patience = patience.read(checkpoint.notes.get(patience.KEY) if checkpoint else None)
+        self._saved: Checkpoint | None = None
         self._scale = 1.0
         self._alternation = Alternation()
         self.spent = Spent()
@@ -365,7 +366,7 @@ class Context:
         store: Callable[[Json], Awaitable[None]],
         holds: Callable[[str], Awaitable[bool]],
     ) -> bool:
-        """Write the checkpoint if it changed: one read, at most one write. To be called once, at the end of the run.
+        """Write the checkpoint if it changed since it was read or saved: one read, at most one write.
 
         Returns whether the Host was asked for anything.
 
@@ -373,16 +374,27 @@ class Context:
         cursor; a HostCallFailed of theirs is logged and costs a later summary.
         """
         ours = self._checkpoint
-        if ours is None or ours == self._base:
+        if ours is None or ours == self._base or ours == self._saved:
             return False
         try:
             current = checkpoints.read(await load())
-            if self._base is None and ours.covers_until is not None and not await holds(ours.covers_until):
+            if self._may_be_of_an_old_conversation(current) and ours.covers_until and not await holds(ours.covers_until):
                 self._log("context: the conversation was reset; its summary is not remembered")
-                return True
-            merged = checkpoints.merge(self._base, current, ours)
-            if merged is not None:
-                await store(checkpoints.write(merged))
+            elif (merged := checkpoints.merge(self._base, current, ours)) is not None:
+                await self._store(merged, ours, store)
         except HostCallFailed as failure:
             self._log(f"context: the checkpoint was not saved: {failure}")
+        else:
+            self._saved = self._checkpoint
         return True
+
+    def _may_be_of_an_old_conversation(self, current: Checkpoint | None) -> bool:
+        """A reset removes what was stored; what stands there since is then another run's."""
+        return self._base is None or (current is not None and current != self._base)
+
+    async def _store(self, merged: Checkpoint, ours: Checkpoint, store: Callable[[Json], Awaitable[None]]) -> None:
+        value = checkpoints.write(merged)
+        await store(value)
+        if merged.summary == ours.summary:
+            # The run may go on, and what it folds then builds on this.
+            self._base = self._checkpoint = checkpoints.read(value) or merged

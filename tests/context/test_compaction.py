@@ -362,6 +362,40 @@ async def test_F6_a_reset_during_the_first_compaction_leaves_nothing_behind() ->
     assert "reset" in setting.lines[-1]
 
 
+async def test_F6_after_a_reset_what_another_run_stored_since_does_not_let_old_words_back_in() -> None:
+    setting = Setting(Model(GOOD), checkpoint=Checkpoint(GOOD, "1", "1"))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store(write(Checkpoint(windows={"m1": 9_000})))
+    store.hidden = True
+    await setting.context.save(store.load, store.store, store.holds)
+    assert store.writes == 0
+    assert "reset" in setting.lines[-1]
+
+
+async def test_F6_what_changed_after_a_save_is_saved_too_and_nothing_twice() -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store()
+    await setting.context.save(store.load, store.store, store.holds)
+    assert not await setting.context.save(store.load, store.store, store.holds)
+    setting.context.note("offered", ["read"])
+    await setting.context.save(store.load, store.store, store.holds)
+    stored = read(store.value)
+    assert stored == setting.context.checkpoint and stored is not None and stored.summary
+    assert (stored.notes, store.writes) == ({"offered": ["read"]}, 2)
+
+
+async def test_J5_a_second_save_does_not_undo_what_another_run_reached_meanwhile() -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store(write(Checkpoint("Theirs reaches further.", "1", "999")))
+    await setting.context.save(store.load, store.store, store.holds)
+    setting.context.note("offered", ["read"])
+    await setting.context.save(store.load, store.store, store.holds)
+    stored = read(store.value)
+    assert stored is not None and (stored.covers_until, stored.notes) == ("999", {"offered": ["read"]})
+
+
 async def test_F6_other_things_are_remembered_beside_the_summary() -> None:
     setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}}))
     setting.context.note("offered", ["read"])

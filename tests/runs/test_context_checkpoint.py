@@ -99,6 +99,25 @@ async def test_F6_a_checkpoint_is_written_once_a_run_however_often_it_was_compac
     assert order(checkpoint.covers_until) <= newest_before.seq, "steps of a run are no rows"
 
 
+async def test_F6_what_a_run_folds_after_a_follow_up_made_it_go_on_is_saved_too() -> None:
+    def answer(_: ModelRequest) -> Reply:
+        done = len(tool.calls)
+        if not host.runs[0].steering and not done:
+            assert host.steer("Now look it all up.")
+            return Reply("First.")
+        return Reply("Step. ", tool_calls=[ToolCall("look", {"n": done})]) if done < 20 else Reply("Done.")
+
+    tool = Tool("look", takes_dict=True, fn=lambda _: f"KEY-800-{len(tool.calls)}. {prose(Random(1), 120)}")
+    host = host_with(models=[Model("m1", default=model_that(answer))], tools=[tool], config=window(4_000))
+    chatter(host, Random(7), 40, 60)
+    run = await host.say("Hello.")
+    first, *_, last = (checkpoints.read(value) for value in saves(run))
+    assert first is not None and last is not None and last == stored(host)
+    assert order(last.covers_until or "0") > order(first.covers_until or "0")
+    assert len(saves(run)) == 2
+    await assert_sound(host, run)
+
+
 async def test_F6_a_run_that_compacts_nothing_reads_and_writes_no_state() -> None:
     host = host_with(replies=["Hello."])
     run = await host.say("hi")
