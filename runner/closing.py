@@ -93,7 +93,7 @@ class Closing:
         return self._parts.memory.record(speakers.names if speakers.group else {})
 
     async def _save_checkpoint(self) -> bool:
-        """Whether the Host was asked: it costs no call when nothing was learned since. One that hung is not repeated."""
+        """Whether the Host was asked (F6): not when nothing was learned since, nor after a save that hung."""
         if self._saving or not self._around.ctx.context.available_apis.state:
             return False
         self._saving = True

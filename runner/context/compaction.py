@@ -378,7 +378,7 @@ class Context:
             return False
         try:
             current = checkpoints.read(await load())
-            if self._may_be_of_an_old_conversation(current) and ours.covers_until and not await holds(ours.covers_until):
+            if await self._was_reset(current, ours, holds):
                 self._log("context: the conversation was reset; its summary is not remembered")
             elif (merged := checkpoints.merge(self._base, current, ours)) is not None:
                 await self._store(merged, ours, store)
@@ -388,9 +388,13 @@ class Context:
             self._saved = self._checkpoint
         return True
 
-    def _may_be_of_an_old_conversation(self, current: Checkpoint | None) -> bool:
-        """A reset removes what was stored; what stands there since is then another run's."""
-        return self._base is None or (current is not None and current != self._base)
+    async def _was_reset(
+        self, current: Checkpoint | None, ours: Checkpoint, holds: Callable[[str], Awaitable[bool]]
+    ) -> bool:
+        """Whether the rows of our summary are gone. What is stored tells unless there was nothing before, or another
+        run has written since."""
+        unsure = self._base is None or (current is not None and current != self._base)
+        return unsure and ours.covers_until is not None and not await holds(ours.covers_until)
 
     async def _store(self, merged: Checkpoint, ours: Checkpoint, store: Callable[[Json], Awaitable[None]]) -> None:
         value = checkpoints.write(merged)

@@ -97,7 +97,9 @@ async def test_Q4_a_reply_of_another_shape_is_malformed_or_an_empty_answer_of_th
     except HostCallFailed as told:
         assert told.kind is HostFailure.MALFORMED
     else:
-        assert method in {"history_page", "steering", "run_list", "has_taken"} and odd == {}, f"{got!r} was taken for an answer"
+        assert method in {"history_page", "steering", "run_list", "has_taken"} and odd == {}, (
+            f"{got!r} was taken for an answer"
+        )
 
 
 @pytest.mark.parametrize("odd", [[], "text", 5])
