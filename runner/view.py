@@ -157,11 +157,11 @@ class RunView:
         """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
         budget = self._budget(failure.model_id)
         kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
-        if kind is Overflow.NONE or failure.model_id in self._tightened:
-            return False
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
-        elif failure.cause not in RETRYABLE_TROUBLES:
+        if kind is Overflow.NONE or failure.model_id in self._tightened:
+            return False
+        if kind is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
             self._suspected = failure.model_id, self._tokens
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
         return True

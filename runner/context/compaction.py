@@ -19,11 +19,12 @@ from typing import Final
 
 from runner.context import checkpoint as checkpoints
 from runner.context import patience
-from runner.context.budget import Budget, planning_scale
+from runner.context.budget import LEAST_WINDOW, Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
 from runner.context.digest import condense, digest
 from runner.context.folding import Fold, closed, folded, gap_of, stretch
 from runner.context.meter import Meter
+from runner.context.overflow import Overflow, recognise
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
 from runner.context.reference import bounded
 from runner.context.summary import MARGIN, Draft, Material, Refusal, Summarise, draft, judge, summary_block
@@ -170,6 +171,12 @@ def _digested(material: Material, bounds: _Bounds) -> _Made:
     return _Made(text, rows if whole else (), () if whole else rows)
 
 
+def _was_too_long(failure: ModelFailed) -> bool:
+    """Only the Host's or a provider's own words count: the size of a summary request is not known to it (F5)."""
+    said = recognise(failure.text, counted=0, window=1) is Overflow.SAID
+    return said or failure.cause is ModelTrouble.OVERFLOW
+
+
 class Context:
     """One run's context. Not shared between runs.
 
@@ -219,8 +226,12 @@ class Context:
         return self._checkpoint
 
     def learn(self, model: str, refused: int) -> None:
-        """A model refused a request of that many Host tokens: from the next run on that is its window (C7)."""
-        self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
+        """A model refused a request of that many Host tokens: from the next run on that is its window (C7).
+
+        One that refuses what every model takes teaches nothing, and what is known of it stays.
+        """
+        if refused >= LEAST_WINDOW:
+            self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
 
     def note(self, name: str, value: Json) -> None:
         """Remember something else about the conversation, next to the summary (`Checkpoint.notes`)."""
@@ -326,10 +337,9 @@ class Context:
                 reply = await summarise(asked.request)
             except ModelFailed as failure:
                 self._log(f"context: no summary: {failure}")
-                if failure.cause is ModelTrouble.TIMEOUT:
-                    self._patience = self._patience.took_too_long(asked.replaced)
+                if failure.cause is ModelTrouble.TIMEOUT or _was_too_long(failure):
+                    self._patience = self._patience.was_too_much(asked.replaced)
                     room = self._patience.limited(room)
-                room = room // 2 if failure.cause is ModelTrouble.OVERFLOW else room
                 continue
             judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
             if not isinstance(judged, Refusal):

@@ -45,7 +45,7 @@ class Host:
 class Model:
     """A summariser with a script: each entry is a text, a reply or a failure; the last one repeats."""
 
-    def __init__(self, *script: str | SummaryReply | ModelTrouble) -> None:
+    def __init__(self, *script: str | SummaryReply | ModelTrouble | ModelFailed) -> None:
         self.script = list(script)
         self.asked: list[Request] = []
 
@@ -54,6 +54,8 @@ class Model:
         entry = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(entry, ModelTrouble):
             raise ModelFailed("s", entry, "scripted")
+        if isinstance(entry, ModelFailed):
+            raise entry
         return SummaryReply(entry) if isinstance(entry, str) else entry
 
 
@@ -512,9 +514,20 @@ async def test_F5_one_summary_makes_up_for_all_failures() -> None:
     assert asked == [1, 1, 0, 1, 1, 1]
 
 
-async def test_F5_a_summary_that_took_too_long_is_asked_for_less_the_next_time() -> None:
-    model = Model(ModelTrouble.TIMEOUT, GOOD)
+@pytest.mark.parametrize(
+    "refusal", [ModelTrouble.TIMEOUT, ModelFailed("s", ModelTrouble.OTHER, "Model request failed: 上下文长度超限")]
+)
+async def test_F5_a_summary_that_took_too_long_or_was_too_long_is_asked_for_less_the_next_time(
+    refusal: ModelTrouble | ModelFailed,
+) -> None:
+    model = Model(refusal, GOOD)
     first = read(write(await compacted(Setting(model))))
     await compacted(Setting(model, checkpoint=first))
     sizes = [len(str(request.units[0])) for request in model.asked]
     assert sizes[1] < 0.7 * sizes[0]
+
+
+def test_C7_a_refusal_of_what_every_model_takes_does_not_undo_what_is_known() -> None:
+    setting = Setting(checkpoint=Checkpoint(windows={"m": 6_000}))
+    setting.context.learn("m", 300)
+    assert setting.context.checkpoint == Checkpoint(windows={"m": 6_000})

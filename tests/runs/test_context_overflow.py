@@ -224,3 +224,22 @@ async def test_C7_where_no_further_model_is_left_the_person_reads_that_it_is_too
         assert run.final_text == say(Notice.TOOLS_TOO_LARGE, Locale.EN_US)
         assert run.finish_reason == "error"
         await assert_sound(host, run)
+
+
+async def test_C7_a_second_refusal_of_a_run_is_remembered_too() -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH, times=2))
+    run = await host.say("And now?")
+    assert learned(host) == {"m1": chats(run)[1].tokens}
+
+
+async def test_F5_a_summary_request_that_a_model_refuses_as_too_long_is_smaller_in_a_later_run() -> None:
+    """The owner left the window at 200,000; the model's own is 6,000."""
+    host = host_with(models=[Model("m1", default=model_that("Here."), window=6_000)], config=window(200_000))
+    chatter(host, Random(9), 300, 60)
+    written = 0
+    for turn in range(8):
+        run = await host.say(f"Turn {turn}")
+        written += sum(request.tokens <= 6_000 for request in summaries(run))
+    assert written >= 3
+    checkpoint = stored(host)
+    assert checkpoint is not None and checkpoint.gaps
