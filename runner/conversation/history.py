@@ -90,7 +90,7 @@ class ToolMemoryForm(StrEnum):
 def units_of(
     rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm = ToolMemoryForm.TURNS
 ) -> tuple[Unit, ...]:
-    """Rows, oldest first, as units: a user turn is first, each message a turn of its own, answers in a row are one."""
+    """Rows, oldest first, as units: a user turn is first, and each message a unit of its own (`Alternation`)."""
     for row in rows:
         if row.record is not None:
             speakers = speakers.knowing(row.record.speakers)
@@ -118,20 +118,14 @@ def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
     span = Span(row.cursor, row.cursor)
     last = units[-1] if units else None
     record = row.record if row.record is not None and row.record.turns else None
-    if isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE):
-        units[-1] = replace(last, text=f"{last.text}\n\n{row.text}", span=Span(_first(last.span, span), row.cursor))
-        return
-    if not isinstance(last, UserTurn):
+    goes_on = isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE)
+    if not isinstance(last, UserTurn) and not goes_on:
         units.append(_user_turn(EARLIER_CUT, row))
     if record is not None and memory is ToolMemoryForm.TEXT:
         units.append(_user_turn(record.as_text(), row))
     elif record is not None and memory is ToolMemoryForm.TURNS:
         units.extend(record.as_units(row.key, span=span))
     units.append(AssistantTurn(row.text, span=span))
-
-
-def _first(earlier: Span | None, later: Span) -> str:
-    return earlier.first if earlier is not None else later.first
 
 
 def _text_of(content: object) -> str:

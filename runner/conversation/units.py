@@ -138,35 +138,51 @@ Unit = UserTurn | AssistantTurn
 
 def join_users(first: UserTurn, second: UserTurn) -> UserTurn:
     """Two neighbouring user turns as one."""
-    span = second.span if first.span is None else first.span
-    if first.span is not None and second.span is not None:
-        span = replace(first.span, last=second.span.last)
-    return UserTurn(first.parts + second.parts, span)
+    return UserTurn(first.parts + second.parts, _both(first.span, second.span))
+
+
+def _join_answers(first: AssistantTurn, second: AssistantTurn) -> AssistantTurn:
+    return AssistantTurn(f"{first.text}\n\n{second.text}", span=_both(first.span, second.span))
+
+
+def _both(first: Span | None, second: Span | None) -> Span | None:
+    if first is None or second is None:
+        return first or second
+    return Span(first.first, second.last)
 
 
 class Alternation:
-    """Makes of neighbouring user turns one, as every provider wants it (B5); the same one each time, since counting
+    """Makes of neighbours of one role one turn, as every provider wants it (B5); the same one each time, since counting
     goes by identity. In a conversation each message stays a unit of its own, so that older ones can go (F3).
     """
 
     def __init__(self) -> None:
-        # The turns are held beside what they became, so that their ids cannot be given to other objects.
-        self._known: dict[tuple[int, int], tuple[UserTurn, UserTurn, UserTurn]] = {}
+        # The units are held beside what they became, so that their ids cannot be given to other objects.
+        self._known: dict[tuple[int, int], tuple[Unit, Unit, Unit | None]] = {}
 
     def of(self, units: Iterable[Unit]) -> tuple[Unit, ...]:
         result: list[Unit] = []
         for unit in units:
-            if result and isinstance(last := result[-1], UserTurn) and isinstance(unit, UserTurn):
-                result[-1] = self._joined(last, unit)
-            else:
-                result.append(unit)
+            joined = self._joined(result[-1], unit) if result else None
+            result[-1 if joined else len(result) :] = [joined or unit]
         return tuple(result)
 
-    def _joined(self, first: UserTurn, second: UserTurn) -> UserTurn:
+    def _joined(self, first: Unit, second: Unit) -> Unit | None:
+        """Two neighbours as one; None where they stay two."""
+        if isinstance(first, UserTurn) is not isinstance(second, UserTurn):
+            return None
         key = id(first), id(second)
         if key not in self._known:
-            self._known[key] = first, second, join_users(first, second)
+            self._known[key] = first, second, _join(first, second)
         return self._known[key][2]
+
+
+def _join(first: Unit, second: Unit) -> Unit | None:
+    if isinstance(first, UserTurn) and isinstance(second, UserTurn):
+        return join_users(first, second)
+    if isinstance(first, AssistantTurn) and isinstance(second, AssistantTurn) and not first.calls and not second.calls:
+        return _join_answers(first, second)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,8 +224,9 @@ async def test_F3_messages_that_got_no_answer_are_summarised_like_any_others() -
     assert checkpoint is not None and not checkpoint.gaps
 
 
-async def test_F6_messages_without_an_answer_leave_the_fetch_limit_into_the_summary() -> None:
-    """A group bot that seldom speaks: four hundred short messages in a row, and room for all of them."""
+@pytest.mark.parametrize("role", ["user", "assistant"])
+async def test_F6_messages_of_one_side_leave_the_fetch_limit_into_the_summary(role: str) -> None:
+    """A group bot that seldom speaks, or one whose runs answer events: four hundred short rows, and room for all."""
     told: set[str] = set()
 
     def summary(request: ModelRequest) -> str:
@@ -235,7 +236,7 @@ async def test_F6_messages_without_an_answer_leave_the_fetch_limit_into_the_summ
     host = host_with(models=[Model("m1", default=model_that("Noted.", summary))], config=window(200_000))
     random = Random(1)
     for number in range(400):
-        host.remember(("user", f"Row {number} is about {fact(random, number)}."))
+        host.remember((role, f"Row {number} is about {fact(random, number)}."))
     for _ in range(5):
         run = await host.say("And now?")
         assert run.final_text == "Noted."
