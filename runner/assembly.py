@@ -17,7 +17,7 @@ from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
 from runner.context.folding import leading
 from runner.conversation.current import current_turn
-from runner.conversation.happened import event_turn
+from runner.conversation.happened import event_turn, is_message
 from runner.conversation.history import ToolMemoryForm, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
@@ -221,4 +221,5 @@ async def _past(ctx: RunnerContext, host: Host, settings: Settings, checkpoint: 
         checkpoint,
         limit=settings.context.history_limit,
         fold_characters=settings.context.input_budget() * _FOLD_CHARACTERS_PER_TOKEN,
+        stored=is_message(ctx.event.event_type),
     )

@@ -140,6 +140,7 @@ async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Cont
         now=time.time,
         log=lambda line: around.outbox.post(Log(line)),
         checkpoint=start.checkpoint,
+        outdated=start.past.outdated,
         durable=apis.state and apis.history_page,
         unread=start.past.unread,
         empty=start.past.empty,

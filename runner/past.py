@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from langbot_plugin.api.entities.builtin.runner.page_results import HistoryPage
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
@@ -19,7 +19,10 @@ from runner.host import Host
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The transcript before this run, oldest first each; the parts are those of `paging.History`."""
+    """The transcript before this run, oldest first each; the parts are those of `paging.History`.
+
+    `outdated`: the checkpoint stands behind the current message, so it is of another transcript and was not used.
+    """
 
     recent: tuple[Row, ...] = ()
     leaving: tuple[Row, ...] = ()
@@ -28,6 +31,7 @@ class Past:
     unread: tuple[Gap, ...] = ()
     empty: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
+    outdated: bool = False
 
 
 @dataclass(slots=True)
@@ -50,14 +54,19 @@ class _Current:
             if row.item.event_id == self.event_id:
                 self.place = _order(row.cursor)
 
+    def is_covered_by(self, checkpoint: Checkpoint | None) -> bool:
+        until = checkpoint.covers_until if checkpoint else None
+        return until is not None and self.place is not None and self.place <= order(until)
+
     def is_not_past(self, row: _Listed) -> bool:
         return self.place is not None and _order(row.cursor) >= self.place
 
 
 async def read_past(
-    host: Host, event_id: str, checkpoint: Checkpoint | None, *, limit: int, fold_characters: int
+    host: Host, event_id: str, checkpoint: Checkpoint | None, *, limit: int, fold_characters: int, stored: bool = False
 ) -> Past:
     """Fetch what this run needs. `limit`: rows of recent history; `fold_characters`: older text worth folding now.
+    `stored`: the current event has a row, so there is at least that one behind any checkpoint.
 
     A page that fails is done without and noted: the answer matters more (Q4).
     """
@@ -73,7 +82,13 @@ async def read_past(
                 continue
             rows = tuple(_Listed(item, item.cursor or "") for item in page.items)
             current.notice(rows)
+            if stored and not rows and call.after is not None and current.place is None:
+                paging.fail(call)
+                continue
             paging.take(call, rows, has_more=page.has_more)
+    if current.is_covered_by(checkpoint):
+        past = await read_past(host, event_id, None, limit=limit, fold_characters=fold_characters)
+        return replace(past, outdated=True)
     return _as_past(paging.history(), notes)
 
 

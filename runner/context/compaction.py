@@ -180,7 +180,7 @@ def _was_too_long(failure: ModelFailed) -> bool:
 class Context:
     """One run's context. Not shared between runs.
 
-    `checkpoint` is what the state snapshot held. `durable` False: no state or no history to read again, so nothing may
+    `checkpoint` is what the state snapshot held; `outdated`: its summary is of rows that are not there. `durable` False: no state or no history to read again, so nothing may
     be left to later runs. `unread` and `empty` come from reading the history (`paging.History`). `log` gets a line for
     the bot's owner about each compaction. `now` gives epoch seconds. `shape` makes of a request what one model is to
     see, and that is counted; `smaller` says whether shaping the same request again makes it smaller.
@@ -196,6 +196,7 @@ class Context:
         now: Callable[[], float],
         log: Callable[[str], None],
         checkpoint: Checkpoint | None = None,
+        outdated: bool = False,
         durable: bool = True,
         unread: tuple[Gap, ...] = (),
         empty: tuple[Gap, ...] = (),
@@ -206,6 +207,8 @@ class Context:
         self._meter, self._ruler, self._wishes = meter, ruler, wishes
         self._summarisers, self._now, self._log = tuple(summarisers), now, log
         self._base = checkpoint
+        if checkpoint is not None and outdated:
+            checkpoint = Checkpoint(windows=checkpoint.windows, notes=checkpoint.notes)
         self._checkpoint = closed(checkpoint, empty) if checkpoint and empty else checkpoint
         self._durable, self._unread, self._empty = durable, unread, empty
         self._summary = checkpoint.summary if checkpoint else ""

@@ -315,13 +315,17 @@ async def test_F6_a_broken_foreign_or_outdated_checkpoint_is_ignored_and_replace
     await assert_sound(scene.host, run)
 
 
-async def test_F6_a_checkpoint_that_claims_more_than_there_is_still_gives_an_answer() -> None:
-    """Cursors of another transcript (a restored backup): rows up to there are taken for told."""
+async def test_F6_a_checkpoint_that_claims_more_than_there_is_is_outdated_and_replaced() -> None:
+    """Cursors of another transcript (a restored backup, or numbers that began anew): all rows here are newer."""
     scene = Scene()
-    scene.host.state.set("conversation", CHAT, checkpoints.KEY, {**GOOD, "covers_until": "999999"})
+    scene.host.state.set("conversation", CHAT, checkpoints.KEY, {**GOOD, "summary": "outdated words", "covers_until": "999999"})
     run = await scene.host.say("And now?")
     assert (run.status, run.final_text) == ("completed", "Noted.")
-    assert run.requests[0].last_user.endswith("And now?")
+    assert chats(run)[0].last_user.endswith("And now?")
+    assert scene.facts[-2] in chats(run)[0].text and "outdated words" not in chats(run)[0].text
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and order(checkpoint.covers_until or "0") < 100
+    await scene.say()
 
 
 WITHOUT = pytest.mark.parametrize("withheld", [["state"], ["history_page"], ["state", "history_page"]], ids=str)
