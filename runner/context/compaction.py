@@ -21,7 +21,7 @@ from runner.context import checkpoint as checkpoints
 from runner.context import patience
 from runner.context.budget import LEAST_WINDOW, Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
-from runner.context.digest import condense, digest
+from runner.context.digest import NEW_PART, condense, digest
 from runner.context.folding import Fold, closed, folded, gap_of, stretch
 from runner.context.meter import Meter
 from runner.context.overflow import Overflow, recognise
@@ -167,7 +167,7 @@ def _digested(material: Material, bounds: _Bounds) -> _Made:
     text = digest(material.after, previous=material.previous, limit=bounds.limit, price=bounds.prices.text)
     rows = stretch(material.after)
     # A digest of much drops most of it: those rows stay in the gap until a model has read them.
-    whole = bounds.prices.units(material.after) <= bounds.limit
+    whole = bounds.prices.units(material.after) <= bounds.limit * NEW_PART
     return _Made(text, rows if whole else (), () if whole else rows)
 
 
@@ -180,10 +180,11 @@ def _was_too_long(failure: ModelFailed) -> bool:
 class Context:
     """One run's context. Not shared between runs.
 
-    `checkpoint` is what the state snapshot held; `outdated`: its summary is of rows that are not there. `durable` False: no state or no history to read again, so nothing may
-    be left to later runs. `unread` and `empty` come from reading the history (`paging.History`). `log` gets a line for
-    the bot's owner about each compaction. `now` gives epoch seconds. `shape` makes of a request what one model is to
-    see, and that is counted; `smaller` says whether shaping the same request again makes it smaller.
+    `checkpoint` is what the state snapshot held; `outdated`: its summary is of rows that are not there. `durable`
+    False: no state or no history to read again, so nothing may be left to later runs. `unread` and `empty` come from
+    reading the history (`paging.History`). `log` gets a line for the bot's owner about each compaction. `now` gives
+    epoch seconds. `shape` makes of a request what one model is to see, and that is counted; `smaller` says whether
+    shaping the same request again makes it smaller.
     """
 
     def __init__(

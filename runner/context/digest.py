@@ -33,6 +33,9 @@ _RULE = re.compile(
 )
 _HEADING = re.compile(r"^\W*(" + "|".join(SECTIONS) + r")\W*$", re.IGNORECASE)
 
+NEW_PART: Final = 2 / 3
+"""Share of a digest's limit that what is new may take before anything of the summary so far."""
+
 Entry = tuple[str, str]
 """Section and line."""
 
@@ -49,7 +52,7 @@ def digest(units: tuple[Unit, ...], *, previous: str | None, limit: int, price: 
     filling.add(_goal(units, old), limit // 3)
     newest = list(_newest_first(units))
     filling.add((entry for entry in newest if entry[0] != DONE), limit // 2)
-    filling.add(newest, limit * 2 // 3)
+    filling.add(newest, int(limit * NEW_PART))
     firm = [entry for entry in reversed(old) if entry[0] in (FACTS, CONSTRAINTS, DECISIONS)]
     filling.add((entry for entry in firm if entry[0] != FACTS or _IDENTIFIER.search(entry[1])), limit)
     filling.add((*firm, *reversed(old)), limit)

@@ -16,6 +16,9 @@ RESULT: Final = 1_500
 ARGUMENTS: Final = 600
 """Characters of one call's arguments that a summariser sees."""
 
+LEAST: Final = 48
+"""Tokens below which a cut unit says nothing any more, so that nobody may take it for told."""
+
 _DATA = re.compile(r"(?:data:[\w.+/-]*;base64,)?[A-Za-z0-9+/_-]{300,}={0,2}")
 _MARKUP = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
 
@@ -60,14 +63,15 @@ class Excerpt:
 def excerpt(units: tuple[Unit, ...], room: int, prices: Prices) -> Excerpt:
     """The newest units as text in at most `room` Host tokens. One unit above half of it is cut to that half.
 
-    With room for anything at all, at least the newest unit is told, so that folding always gets on.
+    With room for more than a few words, at least the newest unit is told, so that folding always gets on.
     """
     lines: list[str] = []
     left = room
     for unit in reversed(units):
-        line = clip_tokens(render(unit), max(1, room // 2), prices.text)
+        whole = render(unit)
+        line = clip_tokens(whole, max(1, room // 2), prices.text)
         cost = prices.text(line) + 2
-        if cost > left:
+        if cost > left or (line != whole and room // 2 < LEAST):
             break
         left -= cost
         lines.append(line)

@@ -458,6 +458,24 @@ async def test_F3_the_real_session_replayed_turn_by_turn_never_breaks(window: in
     assert spent.summaries + spent.digests <= spent.compactions * 2
 
 
+@pytest.mark.parametrize(("share", "open_rows"), [(0.5, False), (0.85, True)])
+async def test_F6_rows_that_a_digest_has_no_room_for_beside_the_summary_so_far_stay_in_the_gap(
+    share: float, open_rows: bool
+) -> None:
+    setting = Setting(
+        checkpoint=Checkpoint("Facts and identifiers:\n" + "- an older fact with OPS-1\n" * 150, "1", "1")
+    )
+    units: list[Unit] = []
+    while sum(setting.host.ruler.unit(unit) for unit in units) < share * 1_200:
+        row = len(units) + 2
+        units.append(user(f"fact OPS-{row} said", row) if row % 2 else assistant(f"noted OPS-{row}", row))
+    await setting.fit(View(SYSTEM, (*units, user("now")), question=len(units), leaving=len(units)))
+    checkpoint = setting.context.checkpoint
+    assert checkpoint is not None and setting.context.spent.digests == 1
+    assert bool(checkpoint.gaps) == open_rows
+    assert open_rows or all(f"OPS-{row}" in checkpoint.summary for row in range(2, len(units) + 2))
+
+
 async def test_Q2_texts_are_priced_planned_and_digested_outside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     inside: list[str] = []
     original = Tokenizer.estimate

@@ -19,7 +19,7 @@ from runner.context.summary import (
     summary_block,
 )
 from runner.context.tokens import Prices
-from runner.context.transcript import render
+from runner.context.transcript import excerpt, render
 from runner.conversation.units import AssistantTurn, Image, Text, ToolCall, ToolResult, Unit, UserTurn
 from tests.context.conversations import assistant, conversations, ruler, tool_turn, user
 
@@ -69,6 +69,13 @@ def test_F5_base64_never_reaches_the_summariser() -> None:
 def test_F5_an_existing_summary_is_part_of_the_request_and_comes_before_the_newer_part() -> None:
     shown = text_of(Material("the old memory OLD-1", (user("newer NEW-1"),), (user("even older ANCIENT-1"),)))
     assert shown.index("ANCIENT-1") < shown.index("OLD-1") < shown.index("NEW-1")
+
+
+def test_F6_a_unit_of_which_only_a_note_would_stand_is_not_taken_for_told() -> None:
+    units = (user("fact OPS-1 " + "words " * 20),)
+    for room in range(1, 200):
+        told = excerpt(units, room, PRICES)
+        assert told.told == () or "OPS-1" in told.text
 
 
 def test_F5_what_does_not_fit_is_the_oldest_and_is_named_as_left() -> None:
