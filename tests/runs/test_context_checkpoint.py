@@ -318,7 +318,9 @@ async def test_F6_a_broken_foreign_or_outdated_checkpoint_is_ignored_and_replace
 async def test_F6_a_checkpoint_that_claims_more_than_there_is_is_outdated_and_replaced() -> None:
     """Cursors of another transcript (a restored backup, or numbers that began anew): all rows here are newer."""
     scene = Scene()
-    scene.host.state.set("conversation", CHAT, checkpoints.KEY, {**GOOD, "summary": "outdated words", "covers_until": "999999"})
+    scene.host.state.set(
+        "conversation", CHAT, checkpoints.KEY, {**GOOD, "summary": "outdated words", "covers_until": "999999"}
+    )
     run = await scene.host.say("And now?")
     assert (run.status, run.final_text) == ("completed", "Noted.")
     assert chats(run)[0].last_user.endswith("And now?")
