@@ -169,3 +169,12 @@ def types_of(parts: Sequence[Part]) -> list[str]:
 def last_user(request: GenerateRequest) -> str:
     """The newest user turn of a prompt."""
     return next(turn.content for turn in reversed(request.messages) if turn.role == "user")
+
+
+def many(count: int = 12) -> list[Tool]:
+    return [Tool(f"tool_{number}", f"Does thing number {number}.", CITY) for number in range(count)]
+
+
+def shown_tools(request: GenerateRequest) -> list[str]:
+    """The tools of the place that a prompt shows in full."""
+    return [tool.name for tool in request.tools if tool.name not in ("reply_to_user", "load_tool")]
