@@ -7,7 +7,7 @@ from typing import Any
 
 from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Parts
-from tests.host import Box, Model, ModelRequest, Reply, RunRecord, TestHost, Tool, full_manifest
+from tests.host import Box, Model, Reply, RunRecord, TestHost, Tool, full_manifest
 
 CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MARKUP = ("tool_call", '"arguments"', "reply_to_user", "```", "tool_response", "load_tool")
@@ -69,8 +69,3 @@ def assert_no_markup(run: RunRecord) -> None:
     """Nothing of a call's markup was ever shown, not even in passing."""
     for shown in (*run.deltas, run.final_text or ""):
         assert not any(mark in shown for mark in MARKUP), shown
-
-
-def last_turn(request: ModelRequest) -> str:
-    """The text of the newest user message."""
-    return request.last_user
