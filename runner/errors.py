@@ -58,7 +58,6 @@ class ModelTrouble(StrEnum):
     DENIED = "denied"
     BAD_REQUEST = "bad_request"
     REASONING_REFUSED = "reasoning_refused"
-    IMAGES_REFUSED = "images_refused"
     EMPTY = "empty"
     BROKEN = "broken"  # the engine cannot run here at all (S0)
     OTHER = "other"

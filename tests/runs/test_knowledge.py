@@ -14,7 +14,6 @@ from tests.host import Chunk, Fault, KnowledgeBase, Model, Reply, RunRecord, Tes
 from tests.runs.scenes import orphans
 
 OSLO = "The Oslo office closes at four."
-SOURCE = "--- data block 1 from source 1"
 
 
 def host_with(**given: Any) -> TestHost:
