@@ -11,7 +11,7 @@ import pytest
 
 from runner import run as runs
 from runner.models.reply import ReplyReader
-from runner.small import guiding, ladder
+from runner.small import ladder, trail
 from runner.small.circles import Seen
 from runner.small.guiding import Guiding
 from runner.small.ladder import Ladder
@@ -223,7 +223,7 @@ async def test_S3_an_action_may_repeat_while_its_result_changes() -> None:
         run = await play(parts, *[SAVE] * 5, says("ok"), tools=[act(result=lambda _: f"page {next(pages)}")])
         return run.calls.count("call_tool"), run.final_text
 
-    await shows(Change(guiding, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, f"page 2\n\n{STOPPED}"))
+    await shows(Change(trail, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, f"page 2\n\n{STOPPED}"))
 
 
 def _blind(seen: type[Seen]) -> Any:
