@@ -13,7 +13,7 @@ class Deadline:
     """Points in time on the run's clock (seconds). None: no limit at all.
 
     `wrap_up`: from here on no new tool round starts and the model concludes. `end`: here the run stops by itself, a
-    little before the Host would close it without a word (pitfall 44).
+    little before the Host would close it without a word.
     """
 
     wrap_up: float | None

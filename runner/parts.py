@@ -47,7 +47,7 @@ from runner.view import RunView
 from runner.visible import Visible
 
 WINDOW_KEY = "model_context_window_tokens"
-"""Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
+"""Where a Host reports the primary model's window; 4.11.2 always reports none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def _text_of(content: object) -> str:
 
 
 def _element_text(element: object) -> str:
-    """A text element's text, anything else as words: pictures and files come back as hollow shells (pitfall 14)."""
+    """A text element's text, anything else as words: pictures and files come back as hollow shells."""
     if not isinstance(element, Mapping):
         return ""
     kind = element.get("type")

@@ -92,7 +92,7 @@ def sent(handler: Handler, call: int = 0) -> str:
 
 @pytest.mark.parametrize("bad", ["\ud83d", "\x00"], ids=["surrogate", "NUL"])
 @pytest.mark.parametrize("place", ["history", "input", "sender", "prompt", "steering", "actor"])
-async def test_pitfalls_lone_surrogates_and_nul_reach_no_provider(place: str, bad: str) -> None:
+async def test_B5_lone_surrogates_and_nul_reach_no_provider(place: str, bad: str) -> None:
     pulls = iter([{"items": [follow_up(f"x{bad}")]}])
     answers: dict[str, object] = {}
     if place == "history":
