@@ -79,16 +79,6 @@ class Scripted(Provider):
         self.disposed += 1
 
 
-def tags(name: str, /, **arguments: Any) -> str:
-    """A call as Hermes and Qwen models write it."""
-    return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
-
-
-def bare(name: str, /, **arguments: Any) -> str:
-    """A call as plain JSON."""
-    return json.dumps({"name": name, "arguments": arguments})
-
-
 def streamed(*pieces: str) -> Step:
     """A reply that is told piece by piece."""
 

@@ -9,21 +9,9 @@ from typing import Any
 import pytest
 
 from local import Error, Finish, GenerateRequest, Message, Request, run_local_agent
+from tests.written import tags
 
-from .scripted import (
-    SEND,
-    WEATHER,
-    Called,
-    Scripted,
-    asking,
-    forever,
-    last_user,
-    parts_of,
-    stubborn,
-    tags,
-    text_of,
-    types_of,
-)
+from .scripted import SEND, WEATHER, Called, Scripted, asking, forever, last_user, parts_of, stubborn, text_of, types_of
 
 
 @pytest.mark.parametrize("step", [forever, stubborn])

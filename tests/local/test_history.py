@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from local import FinishedCall, Message, Request
+from tests.written import tags
 
-from .scripted import SEND, Called, Scripted, asking, last_user, parts_of, tags, text_of, types_of
+from .scripted import SEND, Called, Scripted, asking, last_user, parts_of, text_of, types_of
 
 
 async def test_S3_history_is_the_last_twelve_turns_starting_on_a_user_turn() -> None:

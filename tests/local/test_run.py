@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from local import Agent, Error, Finish, Message, Request, Tool, ToolCall, ToolError, ToolFailed, ToolResult
+from tests.written import bare, tags
 
 from .scripted import (
     SEND,
@@ -16,12 +17,10 @@ from .scripted import (
     Called,
     Scripted,
     asking,
-    bare,
     last_user,
     parts_of,
     shown_tools,
     streamed,
-    tags,
     text_of,
     types_of,
 )

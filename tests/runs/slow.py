@@ -8,8 +8,9 @@ from typing import Any
 from runner.small.part import Part, all_but
 from runner.tools.jobs import JOB_OUTPUT
 from tests.host import RunRecord, Tool
+from tests.written import bare, says
 
-from .weak import CITY, bare, says
+from .weak import CITY
 
 BUILD = bare("build", city="Oslo")
 LOOK = bare("get_weather", city="Oslo")

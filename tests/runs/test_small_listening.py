@@ -14,10 +14,11 @@ from runner.small.part import Part, all_but
 from runner.tools import execute
 from runner.tools.listening import ARGUMENTS
 from tests.host import Box, Fault, Reply, TestHost
+from tests.written import bare, says
 
 from .scenes import assert_sound
 from .slow import ASK, BUILD, ENOUGH, NO_SECOND_LOOK, Slow, told
-from .weak import bare, says, weak_host
+from .weak import weak_host
 
 pytestmark = pytest.mark.usefixtures("short_limits")
 

@@ -15,10 +15,11 @@ from runner.small.part import EVERY_PART, Part, all_but
 from runner.tools import jobs
 from runner.tools.jobs import JOB_OUTPUT
 from tests.host import Model, ModelRequest, Reply, ToolCall
+from tests.written import says
 
 from .scenes import assert_sound, host_with, orphans
 from .slow import ASK, BUILD, ENOUGH, NO_SECOND_LOOK, Slow, told
-from .weak import says, weak_host
+from .weak import weak_host
 
 pytestmark = pytest.mark.usefixtures("short_limits")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from components.runner.default import DefaultRunner
@@ -21,19 +20,6 @@ def weather(result: Any = "It is sunny and 21 degrees.", **given: Any) -> Tool:
 def act(name: str = "save_note", result: Any = "ok", **given: Any) -> Tool:
     """A tool that does something: no read by its name."""
     return Tool(name, takes_dict=True, fn=result if callable(result) else lambda _: result, parameters=CITY, **given)
-
-
-def tags(name: str, /, **arguments: Any) -> str:
-    return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
-
-
-def bare(name: str, /, **arguments: Any) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
-
-
-def says(text: str) -> str:
-    """An answer by the reply tool."""
-    return bare("reply_to_user", text=text)
 
 
 def weak_host(
