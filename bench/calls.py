@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from bench.scenes import MakeRunner, Scene, bare, chunks, is_summary, look, ours, rounds, rows_of
+from bench.scenes import MakeRunner, Scene, bare, chunks, look, ours, rounds, rows_of
 from bench.table import Row
 from tests.host import RunRecord
+from tests.runs.long_chats import is_summary
 
 _SMALL_BUDGET = {"context-window-tokens": 32_000, "context-reserve-tokens": 8_000}
 

@@ -19,8 +19,8 @@ from random import Random
 from bench import planted_fact
 from bench.table import Row
 from tests.host import Model, ModelRequest, Reply, RunRecord, Tool, ToolCall
-from tests.runs.long_chats import chats, copied, counted, is_summary, prose, summaries, window
-from tests.runs.scenes import host_with
+from tests.runs.long_chats import chats, copied, is_summary, prose, summaries, window
+from tests.runs.scenes import counted, host_with
 
 UNCUT = 10_000_000
 """A window (tokens) in which nothing ever has to be compacted."""

@@ -13,6 +13,7 @@ from components.runner.default import DefaultRunner
 from tests.host import KnowledgeBase, Model, PassThroughRunner, Reply, TestHost, Tool, ToolCall, manifest_of
 from tests.host.box import Box
 from tests.host.script import ModelRequest, Scripted
+from tests.runs.long_chats import is_summary
 
 COMPONENT = Path(__file__).resolve().parent.parent / "components" / "runner" / "default.yaml"
 _SUMMARY = (
@@ -80,11 +81,6 @@ def _speaker(replies: list[Scripted]) -> Callable[[ModelRequest], Reply | str]:
         return reply
 
     return speak
-
-
-def is_summary(request: ModelRequest) -> bool:
-    """Whether a request asks for a summary of the conversation."""
-    return "<conversation_part" in request.text and not request.funcs
 
 
 def chunks(count: int, **more: Any) -> Reply:

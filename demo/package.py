@@ -19,7 +19,7 @@ SUFFIXES = frozenset({".py", ".yaml", ".json", ".md", ".txt", ".svg", ".png", ".
 NAMES = frozenset({"LICENSE", "py.typed"})
 IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
-# The runtime's limits for a package (host contract 1.2).
+# The runtime's limits for a package.
 MAX_ENTRIES = 512
 MAX_ENTRY_BYTES = 16 * 2**20
 MAX_TOTAL_BYTES = 64 * 2**20

@@ -33,7 +33,7 @@ from runner.small.choice import reserved_names
 from runner.tools.catalogue import Catalogue, Kind
 
 ACTIVATE = "activate"
-"""The Host's tool that loads a skill (host-contract §8.3)."""
+"""The Host's tool that loads a skill."""
 
 REGISTER_SKILL = "register_skill"
 """The Host's tool that makes a skill, which can be activated in the same run."""

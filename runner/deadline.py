@@ -13,11 +13,15 @@ class Deadline:
     """Points in time on the run's clock (seconds). None: no limit at all.
 
     `wrap_up`: from here on no new tool round starts and the model concludes. `end`: here the run stops by itself, a
-    little before the Host would close it without a word (pitfall 44).
+    little before the Host would close it without a word.
     """
 
     wrap_up: float | None
     end: float | None
+
+    def share(self, now: float, part: float) -> float | None:
+        """Seconds: so much of the time that is left for work; None without a limit."""
+        return None if self.wrap_up is None else max(0.0, self.wrap_up - now) * part
 
     def is_near(self, now: float) -> bool:
         return self.wrap_up is not None and now >= self.wrap_up

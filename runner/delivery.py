@@ -85,7 +85,7 @@ class Delivery:
             await self._reply(text, answer, max(_LEAST_SECONDS, min(_MOST_SECONDS, left)), cut_note)
         elif answer is not None:
             self._log(answer)
-        # Files on the message would fail a run that is no pipeline's (host-contract §15.1).
+        # Files on the message would fail a run that is no pipeline's.
         return tuple(replace(event, file_ids=()) if isinstance(event, Answer) else event for event in last)
 
     async def give_up(self) -> None:

@@ -22,7 +22,6 @@ from runner.events import Json
 from runner.guards import HIDDEN, without_keys
 from runner.models.reply import RawCall, Reply
 from runner.small.guiding import PSEUDO_TOOLS
-from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
 from runner.tools.compact import compact_schema
 from runner.tools.prepare import Refused, WantedCall, prepare
@@ -61,8 +60,7 @@ def _faults_of(call: RawCall, catalogue: Catalogue) -> Iterator[str]:
     if isinstance(prepared, Refused):
         yield prepared.code.value
         return
-    read = read_arguments(call.arguments, prepared.entry.spec.parameters)
-    if not isinstance(read, Broken) and read.mended:
+    if prepared.mended:
         yield "repaired"
 
 

@@ -21,7 +21,7 @@ Say = Callable[..., str]
 """A notice in the language of the chat: `say(Notice.X, name=value)`."""
 
 _WORDS_LIMIT = 4_000
-"""Characters of a failure's text: the Host's own errors are cut there, too (host-contract §2.1)."""
+"""Characters of a failure's text: the Host's own errors are cut there, too."""
 
 _TOO_LARGE = {
     "system prompt": Notice.PROMPT_TOO_LARGE,
@@ -100,7 +100,7 @@ def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple
 def _cancelled(
     visible: Visible, say: Say, usage: Usage | None, record: Mapping[str, Json] | None, notes: tuple[str, ...]
 ) -> tuple[Event, ...]:
-    """A harmless result first, so that the Host sees its own flag and marks the run cancelled (host-contract §14)."""
+    """A harmless result first, so that the Host sees its own flag and marks the run cancelled."""
     if visible.shown:
         for note in (say(Notice.STOPPED_NOTE), *notes):
             visible.note(note)

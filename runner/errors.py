@@ -25,7 +25,7 @@ class AgentError(Exception):
 
 
 class HostFailure(StrEnum):
-    """How a call to the Host failed, as far as the wire tells (host-contract §2.3)."""
+    """How a call to the Host failed, as far as the wire tells."""
 
     DENIED = "denied"  # not granted to this run: asking again is useless
     TIMEOUT = "timeout"  # no answer in time; the work may still go on in the Host
@@ -58,7 +58,6 @@ class ModelTrouble(StrEnum):
     DENIED = "denied"
     BAD_REQUEST = "bad_request"
     REASONING_REFUSED = "reasoning_refused"
-    IMAGES_REFUSED = "images_refused"
     EMPTY = "empty"
     BROKEN = "broken"  # the engine cannot run here at all (S0)
     OTHER = "other"

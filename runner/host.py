@@ -34,16 +34,16 @@ from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json
 
 PAGE_LIMIT = 100
-"""Rows the Host returns for one history page at most (host-contract §7.9)."""
+"""Rows the Host returns for one history page at most."""
 
 STEERING_LIMIT = 100
-"""Items the Host hands over in one steering pull at most (host-contract §13)."""
+"""Items the Host hands over in one steering pull at most."""
 
 STREAM_CHARACTERS = 200_000
-"""Characters one snapshot of a reply stream may hold (host-contract §15.1)."""
+"""Characters one snapshot of a reply stream may hold."""
 
 _HOP_TIMEOUT = "ActionCallTimeoutError"
-"""What a time-out between runtime and Host looks like here: an error text (host-contract §2.3)."""
+"""What a time-out between runtime and Host looks like here: an error text."""
 
 _PLACE_CHARACTERS = 80
 
@@ -73,13 +73,13 @@ class Host(Protocol):
         """Input tokens of a request as the provider would count them."""
 
     def stream(self, call: ModelCall) -> AsyncGenerator[LLMStreamEvent, None]:
-        """One streamed model call. Close it: closing is what stops the provider (host-contract §2.2)."""
+        """One streamed model call. Close it: closing is what stops the provider."""
 
     async def invoke(self, call: ModelCall) -> LLMInvokeResult:
         """One model call that is not streamed."""
 
     async def call_tool(self, name: str, arguments: Mapping[str, Json]) -> Json:
-        """Run one tool. The result is any JSON value (host-contract §8.1)."""
+        """Run one tool. The result is any JSON value."""
 
     def reply_stream(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[str]]]:
         """One streamed reply to the event: the function takes all of the text so far and tells the delivery.
@@ -192,7 +192,7 @@ class ProxyHost:
 
     async def call_tool(self, name: str, arguments: Mapping[str, Json]) -> Json:
         with _failures("call_tool"):
-            # Annotated as a dict by the SDK; plugin and MCP tools return strings and lists too (pitfall 35).
+            # Annotated as a dict by the SDK; plugin and MCP tools return strings and lists too.
             return cast(Json, await self._api.call_tool(name, dict(arguments)))
 
     @asynccontextmanager
@@ -291,7 +291,7 @@ def _places(ranked: list[dict[str, Any]], count: int) -> list[int]:
 
 @contextmanager
 def _failures(action: str) -> Iterator[None]:
-    """Turn everything the proxy raises into `HostCallFailed` (host-contract §2.3, pitfall 57)."""
+    """Turn everything the proxy raises into `HostCallFailed`."""
     try:
         yield
         _mind_cancellation()

@@ -22,7 +22,7 @@ _POLL_LIMIT = 3.0
 _PER_SECOND = 10
 
 _SESSION_GONE = "not found or expired"
-"""The Host's words for a run it does not know any more (host-contract §2.3)."""
+"""The Host's words for a run it does not know any more."""
 
 
 class PollBudget:

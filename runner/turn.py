@@ -21,7 +21,7 @@ from runner.view import RunView
 from runner.visible import Visible
 
 _MAY_MEAN_REFUSED = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
-"""A provider that cannot take pictures, or `tool_choice`, says so in words that never arrive (host-contract §2.3)."""
+"""A provider that cannot take pictures, or `tool_choice`, says so in words that never arrive."""
 
 
 _WARNING_LIMIT = 500

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
 from bench.small.desk import Desk, tools_for
-from bench.small.tasks import TASKS, Task
+from bench.small.tasks import Task
 from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Part, Parts, all_but
 from tests.host import Model, ModelRequest, Reply, RunRecord, TestHost, full_manifest
@@ -99,8 +99,3 @@ def _played(task: Task, desk: Desk, run: RunRecord) -> Played:
         shown=shown,
         answer=text[:200],
     )
-
-
-async def play_all(arm: Arm, speaker: Speaker, tasks: Sequence[Task] = TASKS) -> list[Played]:
-    """All tasks, one after the other."""
-    return [await play(task, arm, speaker) for task in tasks]

@@ -21,7 +21,7 @@ from runner.run import Worker, run
 from runner.small.part import EVERY_PART, Parts
 
 _LOG_LIMIT = 65_536
-"""Characters the Host takes in one log line (host-contract §10.2)."""
+"""Characters the Host takes in one log line."""
 
 
 class DefaultRunner(Runner):

@@ -37,7 +37,6 @@ class Notice(StrEnum):
     TOO_LONG = auto()
     TOOK_TOO_LONG = auto()
     FAILED = auto()
-    TRY_AGAIN = auto()
     IN_CIRCLES = auto()
     OUT_OF_STEPS = auto()
     TOOL_OFF_NOTE = auto()

@@ -270,16 +270,6 @@ TEXTS: Mapping[str, Mapping[Locale, str]] = {
         _ES: "No ha funcionado: {reason}",
         _RU: "Не получилось: {reason}",
     },
-    "try_again": {
-        _EN: "Error: {reason} Please try again.",
-        _HANS: "出错了：{reason} 请再试一次。",
-        _HANT: "發生錯誤：{reason} 請再試一次。",
-        _JA: "エラー：{reason} もう一度お試しください。",
-        _TH: "เกิดข้อผิดพลาด: {reason} กรุณาลองอีกครั้ง",
-        _VI: "Lỗi: {reason} Vui lòng thử lại.",
-        _ES: "Se ha producido un error: {reason} Inténtalo de nuevo.",
-        _RU: "Ошибка: {reason} Попробуйте ещё раз.",
-    },
     "in_circles": {
         _EN: "I was repeating the same steps without getting further, so I stopped here.",
         _HANS: "我一直在重复同样的步骤，没有进展，所以就此停下。",

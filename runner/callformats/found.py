@@ -1,11 +1,14 @@
-"""What the stream reader notes down on its way: candidates, and the names it may meet."""
+"""What the stream reader notes down on its way: candidates, what is wrong, and the names it may meet."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from runner.callformats.block import Candidate
 from runner.callformats.offers import Offers
+from runner.callformats.reading import Call, Fault, Refusal
+from runner.callformats.verdict import Judge
 
 
 @dataclass(slots=True)
@@ -15,6 +18,50 @@ class Found:
     candidate: Candidate
     format_id: str
     marked: bool
+
+
+class Findings:
+    """The candidates of one reply so far, and the faults of its text. A run of them ends where text is shown."""
+
+    def __init__(self) -> None:
+        self._all: list[Found] = []
+        self._run_start = 0
+        self._faults: list[Refusal] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    @property
+    def run(self) -> Sequence[Found]:
+        """The candidates behind the last text that was shown."""
+        return self._all[self._run_start :]
+
+    def end_run(self) -> None:
+        self._run_start = len(self._all)
+
+    def add(self, found: Found) -> None:
+        """One more; arguments alone behind a name alone complete that call."""
+        last = self._all[-1] if len(self._all) > self._run_start else None
+        one = found.candidate
+        if not one.name and isinstance(one.arguments, dict) and last is not None and last.candidate.arguments is None:
+            mended = replace(last.candidate, arguments=one.arguments, raw=last.candidate.raw + one.raw, mended=True)
+            self._all[-1] = Found(mended, last.format_id, last.marked)
+            return
+        self._all.append(found)
+
+    def extend(self, found: Sequence[Found]) -> None:
+        self._all.extend(found)
+
+    def fault(self, fault: Fault) -> None:
+        """Says, once, what is wrong beside the candidates."""
+        if all(known.fault is not fault for known in self._faults):
+            self._faults.append(Refusal(fault))
+
+    def ruled(self, judge: Judge) -> tuple[tuple[Call, ...], tuple[Refusal, ...]]:
+        """The calls, and what is refused: candidates first."""
+        rulings = [judge.rule(one.candidate, one.format_id, marked=one.marked) for one in self._all]
+        calls = tuple(each for each in rulings if isinstance(each, Call))
+        return calls, (*(each for each in rulings if isinstance(each, Refusal)), *self._faults)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,27 +8,24 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
-from runner.callformats.found import Found, Names
+from runner.callformats.found import Findings, Found, Names
 from runner.callformats.leads import LEAD_OF, Beginning, Fence, Lead, fence, lead
 from runner.callformats.lines import Line, NotLast, read_line
 from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import by_name
+from runner.callformats.retries import Retries
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
 from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
-from runner.callformats.tokens import closer_pattern, closers_of, tokens
+from runner.callformats.tokens import closers_of, tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
 from runner.conversation.request import ToolSpec
 
 Tools = Sequence[ToolSpec | Mapping[str, object]] | None
 
-_ALWAYS_TRIED = 48  # characters: a held block this short is tried at every chunk
-_GROWTH = 1.25
-_EAGER_CLOSERS = 8
 _PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
 _LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
 _ADDRESSES_ALL = "functionary-v32"
@@ -70,14 +67,11 @@ class StreamReader:
         self._open_thought: OpenThought | None = None
         self._had_thought = False
         self._done = False
-        self._found: list[Found] = []
-        self._run_start = 0
-        self._faults: list[Refusal] = []
+        self._findings = Findings()
         self._line_tried = False
         self._fresh = True
         self._fence: str | None = None
-        self._next_try = 0
-        self._eager = _EAGER_CLOSERS
+        self._retries = Retries()
         self._patience = _PATIENCE
         self._reading: Reading | None = None
         self.steps = 0
@@ -122,24 +116,20 @@ class StreamReader:
         return self._reading
 
     def _worth_trying(self, known: int) -> bool:
-        size = len(self._text)
-        if size >= self._next_try or size <= _ALWAYS_TRIED:
+        if self._retries.due(len(self._text)):
             return True
         fresh = max(0, known - self._tokens.longest)
-        self.steps += size - fresh
-        if self._eager > 0 and closer_pattern().search(self._text, fresh) is not None:
-            self._eager -= 1
-            return True
-        return False
+        self.steps += len(self._text) - fresh
+        return self._retries.closed(self._text, fresh)
 
     def _wait(self) -> bool:
-        self._next_try = int((len(self._text) - self._at) * _GROWTH)
+        self._retries.wait(len(self._text) - self._at)
         return False
 
     # --- moving on -------------------------------------------------------------------------------------------------
 
     def _advance(self, complete: bool) -> None:
-        self._next_try = 0
+        self._retries.advance()
         while self._at < len(self._text):
             if self._done:
                 self._move(len(self._text))
@@ -162,7 +152,7 @@ class StreamReader:
         piece = self._text[self._at : to]
         if piece.strip():
             self._fresh = False
-            self._run_start = len(self._found)
+            self._findings.end_run()
         self._visible.show(piece)
         self._move(to)
 
@@ -170,8 +160,7 @@ class StreamReader:
         self._visible.hide(block=block)
         self._move(to)
         self._line_tried = False
-        self._next_try = 0
-        self._eager = _EAGER_CLOSERS
+        self._retries.renew()
         self._before = "\n"
 
     # --- visible text ----------------------------------------------------------------------------------------------
@@ -216,11 +205,11 @@ class StreamReader:
     def _at_other(self, token: str, end: int, complete: bool) -> bool:
         if token in self._tokens.results:
             # Nothing behind a result the model made up counts: it speaks of something that did not happen.
-            self._fault(Fault.MADE_UP_RESULT)
+            self._findings.fault(Fault.MADE_UP_RESULT)
             self._hide(end)
             self._done = True
         elif token in RESULT_TOKENS:
-            self._fault(Fault.MADE_UP_RESULT)
+            self._findings.fault(Fault.MADE_UP_RESULT)
             self._hide(end)
         elif token in ANSWER_TAGS:
             closes = token.startswith("</") and self._visible.answer_tag
@@ -242,10 +231,6 @@ class StreamReader:
             self._fresh = self._fresh or token.startswith("<|start|>") or token == "<|eom|>"
             self._hide(end)
         return True
-
-    def _fault(self, fault: Fault) -> None:
-        if all(known.fault is not fault for known in self._faults):
-            self._faults.append(Refusal(fault))
 
     # --- blocks with markers ---------------------------------------------------------------------------------------
 
@@ -277,19 +262,10 @@ class StreamReader:
             self._show(self._at + len(token))
             return True
         for one in block.candidates:
-            self._add(Found(one, format_id, True))
+            self._findings.add(Found(one, format_id, True))
         self._hide(block.end, block=True)
         self._done = block.final
         return True
-
-    def _add(self, found: Found) -> None:
-        last = self._found[-1] if len(self._found) > self._run_start else None
-        one = found.candidate
-        if not one.name and isinstance(one.arguments, dict) and last is not None and last.candidate.arguments is None:
-            mended = replace(last.candidate, arguments=one.arguments, raw=last.candidate.raw + one.raw, mended=True)
-            self._found[-1] = Found(mended, last.format_id, last.marked)
-            return
-        self._found.append(found)
 
     def _orphan(self, token: str, complete: bool) -> bool:
         """An opener that opens nothing known: hidden up to its closer, else the opener alone is."""
@@ -310,7 +286,7 @@ class StreamReader:
             self._hide(end)
             return True
         raw = self._text[self._at : close.end()]
-        self._add(Found(Candidate("", raw=raw, broken=True), "", True))
+        self._findings.add(Found(Candidate("", raw=raw, broken=True), "", True))
         self._hide(close.end(), block=True)
         return True
 
@@ -360,9 +336,9 @@ class StreamReader:
             self._line_tried = True
             return True
         for one in outcome.block.candidates:
-            self._add(Found(one, outcome.format_id, False))
+            self._findings.add(Found(one, outcome.format_id, False))
         if outcome.made_up:
-            self._fault(Fault.MADE_UP_RESULT)
+            self._findings.fault(Fault.MADE_UP_RESULT)
             self._done = True
         self._hide(outcome.end, block=True)
         return True
@@ -424,7 +400,7 @@ class StreamReader:
 
     def _close_alone(self, end: int) -> bool:
         """A closer without an opener: the text before it was a thought, if nothing is known against that."""
-        if self._thinking is False or self._had_thought or self._found:
+        if self._thinking is False or self._had_thought or self._findings:
             self._show(end)
             return True
         self._had_thought = True
@@ -471,11 +447,11 @@ class StreamReader:
         inner.feed(without_labels(written))
         inner.close()
         self.steps += inner.steps
-        last = [one for one in inner._found[inner._run_start :] if one.marked]
+        last = [one for one in inner._findings.run if one.marked]
         rulings = [self._judge.rule(one.candidate, one.format_id, marked=True, must_fit=True) for one in last]
         if last and all(isinstance(ruling, Call) for ruling in rulings):
             self._thought.append(without_labels(inner.text))
-            self._found += last
+            self._findings.extend(last)
             self.ended_in_thought = True
         else:
             self._thought.append(without_labels(written))
@@ -483,15 +459,8 @@ class StreamReader:
     # --- the end ------------------------------------------------------------------------------
 
     def _conclude(self) -> Reading:
-        calls: list[Call] = []
-        refusals = list(self._faults)
-        for one in self._found:
-            ruling = self._judge.rule(one.candidate, one.format_id, marked=one.marked)
-            if isinstance(ruling, Call):
-                calls.append(ruling)
-            else:
-                refusals.insert(len(refusals) - len(self._faults), ruling)
-        return Reading(self._visible.text, "".join(self._thought).strip(), tuple(calls), tuple(refusals))
+        calls, refusals = self._findings.ruled(self._judge)
+        return Reading(self._visible.text, "".join(self._thought).strip(), calls, refusals)
 
 
 def _known(name: str | None) -> str | None:

@@ -70,7 +70,7 @@ class Checkpoint:
 
 
 def order(cursor: str) -> int:
-    """The Host's cursors are decimal numbers that grow with time (host-contract §7.9). Raises ValueError otherwise."""
+    """The Host's cursors are decimal numbers that grow with time. Raises ValueError otherwise."""
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > 30:
         raise ValueError(f"not a cursor: {cursor[:40]!r}")
     return int(cursor)

@@ -1,7 +1,7 @@
 """Does a model's failure mean that the request was too long for it? (C7)
 
-The Host translates its errors into the workspace's language and passes no body on (host-contract §2.3), so texts in
-eight languages, providers' own texts and the size of the request all have a say.
+The Host translates its errors into the workspace's language and passes no body on, so texts in eight languages,
+providers' own texts and the size of the request all have a say.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ _MOST_ROOM: Final = 100_000
 class Patience:
     """`failed`: compactions in a row for which no model wrote a summary; `rest`: so many more go without asking.
 
-    `room`: tokens a summary request may take since a larger one took too long or was refused; None: no limit but the
-    budget's.
+    `room`: tokens a summary request may take since a larger one took too long or was refused; None: only the budget's
+    limit.
     """
 
     failed: int = 0

@@ -12,7 +12,7 @@ from runner.conversation.file_names import one_line
 
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
 VOICE_NAMES = frozenset({"voice", "voice.silk"})
-"""What the Host calls a voice message among the content elements (host-contract §5)."""
+"""What the Host calls a voice message among the content elements."""
 
 _CHAIN = "message_chain"
 

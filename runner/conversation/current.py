@@ -22,7 +22,7 @@ NOWHERE: Mapping[str, Place] = MappingProxyType({})
 """No file was put into a sandbox."""
 
 _HOST_IMAGE = "[Image]"
-"""What the Host writes in place of a picture that the primary model cannot see (host-contract §5)."""
+"""What the Host writes in place of a picture that the primary model cannot see."""
 
 _PINNED = "\n\nMCP resource context selected by LangBot host:"
 """How the Host begins what it appends to a message: MCP resources that the pipeline pins."""
@@ -34,7 +34,7 @@ def parts_of_input(
     """The message as parts: its text with its sender, its files in words, its pictures. Never empty.
 
     `places` tells by reference which files stand in the sandbox. `input.text` counts rather than the text
-    elements: pinned resources stand only there (pitfall 20).
+    elements: pinned resources stand only there.
     """
     came = attached(value)
     files = lines_of(came, places)

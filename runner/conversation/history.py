@@ -45,17 +45,6 @@ class Row:
     key: str = field(default="", compare=False)
 
 
-def rows_before(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
-    """The rows older than the current event, oldest first.
-
-    `items` come newest first. The current message is dropped and so is everything newer: steering brings that (B5).
-    When the current event is not among them, every row is older.
-    """
-    newest_first = list(items)
-    place = next((place for place, item in enumerate(newest_first) if item.event_id == event_id), -1)
-    return newest_first[place + 1 :][::-1]
-
-
 def rows_after(items: Iterable[TranscriptItem], event_id: str) -> list[TranscriptItem]:
     """The rows newer than the current event, oldest first; none when it is not among `items` (newest first)."""
     newest_first = list(items)
@@ -137,7 +126,7 @@ def _text_of(content: object) -> str:
 
 
 def _element_text(element: object) -> str:
-    """A text element's text, anything else as words: pictures and files come back as hollow shells (pitfall 14)."""
+    """A text element's text, anything else as words: pictures and files come back as hollow shells."""
     if not isinstance(element, Mapping):
         return ""
     kind = element.get("type")

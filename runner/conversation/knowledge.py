@@ -23,7 +23,7 @@ PASSAGE_CHARACTERS: Final = 12_000
 """Of one passage, what is read; an engine that returns whole documents must not crowd out the rest."""
 
 RERANK_LIMIT: Final = 64
-"""Documents the Host reranks; it leaves out further ones without a word (host-contract §7.8)."""
+"""Documents the Host reranks; it leaves out further ones without a word."""
 
 INTRODUCTION: Final = (
     "Found in the knowledge bases for the message that follows. Use what answers it, and name the source of what you "

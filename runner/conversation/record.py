@@ -150,12 +150,6 @@ def _read_turns(stored: object) -> tuple[tuple[RecordedCall, ...], ...]:
     return tuple(turns)
 
 
-def without_record(provider_fields: Mapping[str, Json] | None) -> dict[str, Json] | None:
-    """The provider fields as they may go to a provider; None when nothing is left."""
-    rest = {name: value for name, value in (provider_fields or {}).items() if name != KEY}
-    return rest or None
-
-
 def _stored(turns: Sequence[Json], speakers: Mapping[str, str], dropped: int) -> dict[str, Json]:
     stored: dict[str, Json] = {"v": VERSION, "turns": list(turns)}
     if speakers:

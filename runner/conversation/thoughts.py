@@ -1,4 +1,4 @@
-"""Thoughts that stand in a model's text, as the Host renders them (host-contract §7.3)."""
+"""Thoughts that stand in a model's text, as the Host renders them."""
 
 from __future__ import annotations
 

@@ -120,4 +120,4 @@ def _element(part: Part) -> ContentElement:
 
 
 async def _never_called() -> None:
-    """The SDK's tool entity wants a function; it never crosses the wire (host-contract §7.2)."""
+    """The SDK's tool entity wants a function; it never crosses the wire."""

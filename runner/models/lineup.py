@@ -33,7 +33,7 @@ def authorised(
 ) -> tuple[ModelRef, ...]:
     """The wanted models that this run may ask for answers, in the wanted order, each once.
 
-    An empty list of operations means all of them (host-contract §6). Raises NoUsableModel when nothing is left.
+    An empty list of operations means all of them. Raises NoUsableModel when nothing is left.
     """
     grants = {model.model_id: frozenset(model.operations) or _ALL_OPERATIONS for model in granted}
     ids = dict.fromkeys(model_id for model_id in wanted if model_id)

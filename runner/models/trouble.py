@@ -1,4 +1,4 @@
-"""Why a model call failed, read from the only thing that crosses the wire: a text (host-contract §2.3).
+"""Why a model call failed, read from the only thing that crosses the wire: a text.
 
 The Host translates its reasons into the workspace's language and drops codes, so the words of all eight are listed.
 Context overflow has a module of its own (`runner.context.overflow`), since it also looks at counts.

@@ -15,7 +15,7 @@ from typing import Final
 from runner.events import Json
 
 BATCH: Final = 20
-"""Paths the Host takes in one call (host-contract §9)."""
+"""Paths the Host takes in one call."""
 
 MOST_FILES: Final = 100
 """Files the Host sends with one message."""
@@ -91,7 +91,7 @@ def batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def why_refused(text: str) -> Unsent:
-    """What an export's error text says; its structured part stands behind a marker (host-contract §2.3)."""
+    """What an export's error text says; its structured part stands behind a marker."""
     _, mark, body = text.partition(_MARK)
     try:
         error, _ = json.JSONDecoder().raw_decode(body.lstrip()) if mark else (None, 0)

@@ -1,8 +1,8 @@
 """Which sandbox a chat reuses: the binding's template as a key (H1). Pure.
 
-Keys live in one namespace for all bots, pipelines and plugins of a LangBot workspace (host-contract §9), so the key
-must never come out the same for two chats that the template tells apart. Values are therefore not glued together but
-hashed as a list: no name that somebody chose can imitate another chat's key.
+Keys live in one namespace for all bots, pipelines and plugins of a LangBot workspace, so the key must never come out
+the same for two chats that the template tells apart. Values are therefore not glued together but hashed as a list: no
+name that somebody chose can imitate another chat's key.
 """
 
 from __future__ import annotations

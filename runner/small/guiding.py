@@ -13,10 +13,8 @@ from runner.conversation.units import AssistantTurn, System
 from runner.errors import ModelFailed
 from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
-from runner.small.answers import Done
-from runner.small.circles import Circle, Circles, Seen
+from runner.small.circles import Circle
 from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Mode, Own, Wants
-from runner.small.earlier import calls_of
 from runner.small.foreign import foreign_texts
 from runner.small.forms import FORM_IDS, family_of
 from runner.small.hints import Hints
@@ -27,6 +25,7 @@ from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reading import AsItIs, Lenient, Reading, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.shown import LOAD, LOAD_SPEC
+from runner.small.trail import Trail
 from runner.tools import validate_args
 from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
@@ -104,12 +103,10 @@ class Guiding:
         self._sends_by = sends_by if Part.REPLY_TOOL in parts else None
         self._dresser = Dresser(settings.site_instructions, place, parts)
         self._ladder = Ladder()
-        self._circles = Circles()
+        self._trail = Trail()
         self._turn = _Turn()
         self._query = ""
         self._tail: str | None = None
-        self._done: list[Done] = []
-        self._awaited: dict[str, str] = {}
         self._steps = 0
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
@@ -173,22 +170,18 @@ class Guiding:
 
     def _wants(self) -> Wants:
         level = self._turn.level
-        used = [done.name for done in self._done]
         return Wants(
             query=self._query,
             most=FEWER[level - 1] if level else self._settings.max_tools_shown,
             off=self._ladder.off,
             loaded=tuple(self._loaded),
-            recent=tuple(dict.fromkeys(reversed(used))),
-            codes=frozenset(code for code in prompt.CODES if any(code.value == each for each in self._codes())),
+            recent=self._trail.names,
+            codes=frozenset(code for code in prompt.CODES if code.value in self._trail.codes),
             tail=self._tail,
             hint=self._hints.due,
             conclude=self._turn.conclude,
             resample=self._resamples,
         )
-
-    def _codes(self) -> set[str]:
-        return {done.code for done in self._done if done.code}
 
     def reading(self, model_id: str) -> Reading:
         mode = self.mode(model_id)
@@ -196,12 +189,11 @@ class Guiding:
             return AsItIs()
         loads = mode.small and Part.RANKING in self._parts
         pseudo = (*((REPLY_SPEC,) if mode.replies else ()), *((LOAD_SPEC,) if loads else ())) if self._tools else ()
-        last_failed = bool(self._done) and self._done[-1].failed
         ways = Ways(
             form=mode.written,
             hold=(mode.small and Part.HOLDING in self._parts) or mode.schema,
             replies=mode.replies and bool(self._tools),
-            live=not mode.small or not (last_failed or self._left_open()),
+            live=not mode.small or not (self._trail.ends_on_failure or self._left_open()),
             guard=mode.small and Part.CHANT_BREAKER in self._parts,
             calls=Part.LENIENT_READING in self._parts,
         )
@@ -239,14 +231,14 @@ class Guiding:
         self._hints.given()
         self._turn.resample = self._turn.retried_empty = False
         before = self.mode(reply.model_id)
-        refusals = tuple(map(self._refusal, reply.calls))
-        self._learn(reply, before, malformed=bool(reply.faults) or any(refusals))
+        checked = tuple((call, self._checked(call)) for call in reply.calls)
+        self._learn(reply, before, malformed=bool(reply.faults) or any(isinstance(each, str) for _, each in checked))
         if concluding:
             return Go(reply)
         if reply.chanted:
             return self._after_chant()
         if reply.calls:
-            return self._after_calls(reply, refusals, before)
+            return self._after_calls(reply, checked, before)
         if reply.problem is not None and _unseen(reply):
             return self._after_fault(reply)
         if before.small and _unseen(reply):
@@ -274,43 +266,48 @@ class Guiding:
         self._turn.resample = True
         return self._send_back(CHANTED)
 
-    def _after_calls(self, reply: Reply, refusals: Sequence[str | None], mode: Mode) -> Next:
-        prepared = list(zip(reply.calls, refusals, strict=True))
+    def _after_calls(self, reply: Reply, checked: Sequence[tuple[RawCall, Ready | str]], mode: Mode) -> Next:
         if mode.plain and not reply.wrote:
             return Go(reply)
-        one_by_one = mode.small and Part.ONE_BY_ONE in self._parts
-        ready = tuple(call for call, why in prepared if why is None)
-        bad = next(((call, why) for call, why in prepared if why is not None), None)
-        if ready:
-            for call in ready:
-                self._ladder.valid(call.name)
-            answer = self._sent_in(ready) if mode.small else None
-            limited = mode.small and answer is None and Part.MAX_STEPS in self._parts
-            if limited and self._steps >= self._settings.max_steps:
-                return self._out_of_steps()
-            if answer is not None and bad is None and (objection := self._objection(answer)) is not None:
-                return self._send_back(objection)
-            return Go(self._without_bad(reply, ready, bad), one_by_one=one_by_one, small=mode.small)
-        assert bad is not None
+        ready = [(call, each) for call, each in checked if isinstance(each, Ready)]
+        bad = next(((call, each) for call, each in checked if isinstance(each, str)), None)
+        if bad is None or ready:
+            return self._after_ready(reply, ready, bad, mode)
         if bad[0].name == LOAD and Part.RANKING in self._parts:
             return self._load(bad[0])
         if Part.LADDER not in self._parts:
-            return Go(reply, one_by_one=one_by_one, small=mode.small)
-        return self._slip(bad[0].name, bad[1] or "")
+            return self._go(reply, mode)
+        return self._slip(bad[0].name, bad[1])
 
-    def _without_bad(self, reply: Reply, ready: tuple[RawCall, ...], bad: tuple[RawCall, str | None] | None) -> Reply:
+    def _after_ready(
+        self, reply: Reply, ready: Sequence[tuple[RawCall, Ready]], bad: tuple[RawCall, str] | None, mode: Mode
+    ) -> Next:
+        for call, _ in ready:
+            self._ladder.valid(call.name)
+        answer = self._sent_in([each for _, each in ready]) if mode.small else None
+        limited = mode.small and answer is None and Part.MAX_STEPS in self._parts
+        if limited and self._steps >= self._settings.max_steps:
+            return self._out_of_steps()
+        if answer is not None and bad is None and (objection := self._objection(answer)) is not None:
+            return self._send_back(objection)
+        return self._go(self._without_bad(reply, tuple(call for call, _ in ready), bad), mode)
+
+    def _go(self, reply: Reply, mode: Mode) -> Go:
+        return Go(reply, one_by_one=mode.small and Part.ONE_BY_ONE in self._parts, small=mode.small)
+
+    def _without_bad(self, reply: Reply, ready: tuple[RawCall, ...], bad: tuple[RawCall, str] | None) -> Reply:
         """The reply with its valid calls; what was wrong with the others is told outside of the history."""
         if bad is None or Part.LADDER not in self._parts:
             return reply
         self._tail = self._ladder.unlike_before(f"Error: {bad[1]}")
         return replace(reply, calls=ready)
 
-    def _refusal(self, call: RawCall) -> str | None:
-        """Why a call may not run; None when it may."""
+    def _checked(self, call: RawCall) -> Ready | str:
+        """The call as it may run, or why it may not."""
         if call.name in self._ladder.off:
             return SWITCHED_OFF.format(tool=call.name)
         prepared = prepare(WantedCall(call.id, call.name, call.arguments, certain=call.certain), self._catalogue)
-        return None if isinstance(prepared, Ready) else _first_problem(call, prepared) or prepared.text
+        return prepared if isinstance(prepared, Ready) else _first_problem(call, prepared) or prepared.text
 
     def _load(self, call: RawCall) -> Next:
         read = read_arguments(call.arguments, LOAD_SPEC.parameters)
@@ -346,9 +343,8 @@ class Guiding:
         return self._send_back(FAULTY_TEXT.format(problem=reply.problem))
 
     def _after_answer(self, reply: Reply) -> Next:
-        if Part.ECHO_CHECK in self._parts and answers.echoes(reply.text, self._done):
-            gist = answers.gist(self._done)
-            return Go(replace(reply, text=gist, held=gist))
+        if Part.ECHO_CHECK in self._parts and answers.echoes(reply.text, self._trail.done):
+            return Go(replace(reply, text=self._trail.gist, held=self._trail.gist))
         if self._sent_back is not None and answers.repeats(reply.text, self._sent_back.correction):
             return self._instead_of(reply, self._sent_back)
         if (unsent := self._unsent()) is not None:
@@ -361,18 +357,18 @@ class Guiding:
 
     def _unsent(self) -> str | None:
         """What to say, once, to an answer in plain words that nobody would get, since the model has to send it (J2)."""
-        sent = any(done.name == self._sends_by and not done.failed for done in self._done)
-        if self._sends_by is None or sent or "unsent" in self._bounced or self._sends_by in self._ladder.off:
+        if self._sends_by is None or self._trail.brought(self._sends_by):
+            return None
+        if "unsent" in self._bounced or self._sends_by in self._ladder.off:
             return None
         self._bounced.add("unsent")
         return UNSENT.format(tool=self._sends_by)
 
-    def _sent_in(self, calls: Sequence[RawCall]) -> str | None:
+    def _sent_in(self, calls: Sequence[Ready]) -> str | None:
         """The answer that calls are about to send; None where they do anything else."""
-        if any(call.name != self._sends_by for call in calls):
+        if any(each.call.name != self._sends_by for each in calls):
             return None
-        read = [read_arguments(call.arguments, REPLY_SPEC.parameters) for call in calls]
-        return "\n\n".join(str(each.values.get("text", "")) for each in read if not isinstance(each, Broken))
+        return "\n\n".join(str(each.values.get("text", "")) for each in calls)
 
     def _objection(self, text: str) -> str | None:
         """The first objection to an answer that was not made yet in this run; None when it may stand."""
@@ -385,21 +381,18 @@ class Guiding:
     def _instead_of(self, reply: Reply, sent_back: _SentBack) -> Go:
         """What stands where a model only repeats its correction: what it had said, or what its last call brought if
         that failed, since what it had said may pass over it."""
-        failed = bool(self._done) and self._done[-1].failed
-        text = answers.gist(self._done) if failed else sent_back.text
+        text = self._trail.gist if self._trail.ends_on_failure else sent_back.text
         return Go(replace(reply, text=text, held=text))
 
     def _objections(self, text: str) -> Sequence[tuple[str, str | None]]:
-        called = {done.name for done in self._done}
+        done = self._trail.done
         names = [tool.name for tool in self._tools if tool.name not in self._ladder.off]
-        ignored = answers.ignores_failure(text, self._done) if Part.FAILURE_CHECK in self._parts else None
-        passed_on = answers.passes_work_on(text, names, called) if Part.WORK_CHECK in self._parts else None
-        return ((f"failure {len(self._done)}", ignored), ("work", passed_on), ("open", self._left_open()))
+        ignored = answers.ignores_failure(text, done) if Part.FAILURE_CHECK in self._parts else None
+        passed_on = answers.passes_work_on(text, names, self._trail.names) if Part.WORK_CHECK in self._parts else None
+        return ((f"failure {len(done)}", ignored), ("work", passed_on), ("open", self._left_open()))
 
     def _left_open(self) -> str | None:
-        if Part.WRAP_UP not in self._parts:
-            return None
-        return answers.leaves_open(self._done, can_read=self._can_read()) or answers.leaves_jobs(self._awaited)
+        return self._trail.left_open(can_read=self._can_read()) if Part.WRAP_UP in self._parts else None
 
     def _can_read(self) -> bool:
         return any(entry.read_only and not entry.own for entry in self._catalogue)
@@ -415,14 +408,13 @@ class Guiding:
         mode = self.mode(self._turn.model_id)
         judges = mode.small and Part.LOOP_BREAKER in self._parts
         for outcome in outcomes:
-            self._await(outcome)
-            circle = self._finished(_done(outcome), reads=_reads(outcome))
+            circle = self._trail.add(outcome)
             if judges and circle is Circle.STOP:
                 return Halt(self._what_came((self._say(Notice.IN_CIRCLES),)))
             if judges and circle is Circle.FLAG:
                 self._tail = self._ladder.unlike_before(FLAGGED)
         if mode.small and Part.HINTS in self._parts:
-            step = self._done[len(self._done) - len(outcomes) :]
+            step = self._trail.done[len(self._trail.done) - len(outcomes) :]
             self._hints.after(step, can_read=self._can_read(), shown=RESULT_CHARACTERS)
         return Halt(()) if self._has_answered(outcomes, mode) else None
 
@@ -431,49 +423,22 @@ class Guiding:
         names = {outcome.call.name for outcome in outcomes if not outcome.rendered.error}
         return mode.guides and self._sends_by is not None and names == {self._sends_by}
 
-    def _finished(self, done: Done, *, reads: bool) -> Circle:
-        self._done.append(done)
-        return self._circles.add(Seen.of(done.name, done.arguments, done.body, failed=done.failed, reads=reads))
-
     def recall(self, turns: Sequence[AssistantTurn]) -> None:
-        for done in calls_of(turns, self._catalogue):
-            self._finished(done, reads=done.reads)
-
-    def _await(self, outcome: Outcome) -> None:
-        """Remember the jobs whose result the model has not seen (S4)."""
-        if outcome.job is None:
-            return
-        if outcome.rendered.pending:
-            self._awaited[outcome.job.id] = outcome.job.tool
-        else:
-            self._awaited.pop(outcome.job.id, None)
+        self._trail.recall(turns, self._catalogue)
 
     def asked(self, text: str) -> None:
         self._query = text
         self._tail = None
         self._steps = 0
         self._ladder.renew()
-        self._circles.renew()
+        self._trail.renew()
 
     def _out_of_steps(self) -> Halt:
         return Halt(self._what_came((self._say(Notice.OUT_OF_STEPS, steps=self._steps),)), Stop.STEPS)
 
     def _what_came(self, notes: tuple[str, ...]) -> tuple[str, ...]:
         """The gist of the last result before the sentences on why the run stops: often it is what was asked for."""
-        gist = answers.gist(self._done)
-        return (gist, *notes) if gist else notes
-
-
-def _reads(outcome: Outcome) -> bool:
-    return outcome.entry is not None and outcome.entry.read_only
-
-
-def _done(outcome: Outcome) -> Done:
-    """A call with its result; that it goes on as a job is none, and asking for one looks at nothing (S4)."""
-    call, rendered, entry = outcome.call, outcome.rendered, outcome.entry
-    reads = entry is not None and entry.read_only and not entry.own
-    body = "" if rendered.pending else rendered.body
-    return Done(call.name, call.arguments, body, rendered.error.value if rendered.error else None, reads)
+        return (self._trail.gist, *notes) if self._trail.gist else notes
 
 
 def _first_problem(call: RawCall, refused: Refused) -> str | None:

@@ -18,7 +18,7 @@ from runner.guards import defang
 from runner.tools.offered_schema import offered_schema
 
 SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
-"""Builtin tools that need a bound Box (host-contract §8.2)."""
+"""Builtin tools that need a bound Box."""
 
 DESCRIPTION_CHARACTERS = 4_000
 _NAME_CHARACTERS = 64
@@ -30,7 +30,7 @@ _SENDING_TOOLS = frozenset({"event_reply", "platform_send_message"})
 
 
 class Kind(StrEnum):
-    """Where a tool comes from; decides how its result is read (host-contract §8.1)."""
+    """Where a tool comes from; decides how its result is read."""
 
     BUILTIN = "builtin"
     SKILL = "skill"

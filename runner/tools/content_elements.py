@@ -1,4 +1,4 @@
-"""Results that are lists of content elements, as MCP tools give them (D4, host-contract §8.1)."""
+"""Results that are lists of content elements, as MCP tools give them (D4)."""
 
 from __future__ import annotations
 

@@ -35,12 +35,13 @@ class WantedCall:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A call that may run. `values` go to the tool, `call` into the history."""
+    """A call that may run. `values` go to the tool, `call` into the history. `mended`: it took more than parsing."""
 
     call: ToolCall
     entry: Entry
     values: dict[str, Json]
     note: str | None = None
+    mended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def prepare(wanted: WantedCall, catalogue: Catalogue, *, enforce_schema: bool = 
     if read.problems and enforce_schema:
         return _refused(wanted, entry, "; ".join(read.problems), read)
     note = f"tool {entry.name}: its arguments were not validated: {read.unchecked}" if read.unchecked else None
-    return Ready(_call(wanted, read.text), entry, read.values, note)
+    return Ready(_call(wanted, read.text), entry, read.values, note, read.mended)
 
 
 def _call(wanted: WantedCall, arguments: str) -> ToolCall:

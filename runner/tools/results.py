@@ -111,7 +111,7 @@ def _error_prefix(code: ErrorCode) -> str:
 
 
 def _failure_of(kind: Kind, value: object) -> ErrorCode | None:
-    """Some kinds of tools report failures as ordinary results (host-contract §8.1), simulated platforms too."""
+    """Some kinds of tools report failures as ordinary results, simulated platforms too."""
     failed = (kind is Kind.PLUGIN and isinstance(value, str) and value.startswith(_PLUGIN_FAILURE)) or (
         kind in (Kind.BUILTIN, Kind.PLATFORM) and isinstance(value, dict) and value.get("ok") is False
     )

@@ -145,14 +145,13 @@ def test_S1_a_tool_that_is_not_on_offer_is_not_called(one: Format) -> None:
         assert reading.text == ""
 
 
-@pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.id)
+@pytest.mark.parametrize("one", [one for one in FORMATS if one.opens], ids=lambda one: one.id)
 def test_S7_a_defanged_call_is_none_for_formats_with_markers(one: Format) -> None:
     inert = defang(TABLE[one.id])
-    if one.opens:
-        assert inert != TABLE[one.id]
-        assert read(f"x {inert}\n.", [TOOL]).calls == ()
-        for opener in one.opens:
-            assert defang(opener + "x") != opener + "x", opener
+    assert inert != TABLE[one.id]
+    assert read(f"x {inert}\n.", [TOOL]).calls == ()
+    for opener in one.opens:
+        assert defang(opener + "x") != opener + "x", opener
 
 
 plain_text = st.text(alphabet=string.ascii_letters + string.digits + " .,;:!?äß天气-_/\\'\"()[]{}", max_size=20)

@@ -2,6 +2,7 @@
 
 import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from config.notices.language import SIMPLIFIED, TRADITIONAL
 from config.notices.texts import TEXTS
 
 LABELS = load_labels()
+ROOT = Path(__file__).parents[2]
 
 SETTINGS_NAMED = {
     Notice.PROMPT_TOO_LARGE: ("prompt", "context-window-tokens"),
@@ -124,3 +126,9 @@ def test_braces_in_a_value_are_kept_as_they_are() -> None:
 def test_a_missing_value_is_a_fault_of_the_caller() -> None:
     with pytest.raises(KeyError, match="reason"):
         say(Notice.FAILED, Locale.EN_US)
+
+
+def test_C8_no_sentence_is_kept_that_nobody_says() -> None:
+    sources = [path for door in ("runner", "local") for path in (ROOT / door).rglob("*.py")]
+    said = {name for path in sources for name in re.findall(r"Notice\.(\w+)", path.read_text(encoding="utf-8"))}
+    assert {notice.name for notice in Notice} <= said

@@ -9,7 +9,7 @@ import pytest
 
 from runner.context.overflow import HOST_RATE_LIMITS, HOST_TEXTS, Overflow, is_overflow, recognise
 
-CASES = Path(__file__).parents[3] / "shared" / "cases" / "overflow_errors.jsonl"
+CASES = Path(__file__).parents[1] / "runs" / "cases" / "overflow_errors.jsonl"
 
 OWN_CASES = (
     (True, "litellm.BadRequestError: prompt is too long: 215000 tokens > 200000 maximum"),
@@ -30,14 +30,12 @@ OWN_CASES = (
 )
 
 
-def shared_cases() -> tuple[tuple[bool, str], ...]:
-    if not CASES.exists():
-        return ()
+def recorded_cases() -> tuple[tuple[bool, str], ...]:
     rows = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
     return tuple((row["is_context_overflow"], row["message"]) for row in rows)
 
 
-@pytest.mark.parametrize(("overflow", "text"), (*OWN_CASES, *shared_cases()))
+@pytest.mark.parametrize(("overflow", "text"), (*OWN_CASES, *recorded_cases()))
 def test_C7_provider_texts_are_told_apart(overflow: bool, text: str) -> None:
     assert is_overflow(text, counted=1_000, window=100_000) is overflow
     wrapped = f"ActionCallError: RequesterError: Model request failed: {text}"

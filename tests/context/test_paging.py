@@ -18,7 +18,7 @@ class Row:
 
 
 class Transcript:
-    """The Host's paging (host-contract §7.9) over rows with these sequence numbers."""
+    """The Host's paging over rows with these sequence numbers."""
 
     def __init__(self, numbers: list[int]) -> None:
         self.numbers = sorted(numbers)

@@ -1,4 +1,4 @@
-"""B4, H2: the files of a message, in the shapes in which the Host really hands them over (host-contract §5)."""
+"""B4, H2: the files of a message, in the shapes in which the Host really hands them over."""
 
 from __future__ import annotations
 

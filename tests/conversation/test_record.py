@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.conversation.record import KEY, RecordedCall, build, read, without_record
+from runner.conversation.record import KEY, RecordedCall, build, read
 from runner.conversation.units import Span
 from runner.guards import frame
 
@@ -73,12 +73,6 @@ def test_B6_long_arguments_stay_an_object() -> None:
     kept = json.loads(_read(build([[call]])).turns[0][0].arguments)
     assert kept["path"] == "/a"
     assert "characters cut" in kept["content"]
-
-
-def test_B6_the_record_never_goes_to_a_provider() -> None:
-    assert without_record({KEY: {}, "signature": "s"}) == {"signature": "s"}
-    assert without_record({KEY: {}}) is None
-    assert without_record(None) is None
 
 
 def test_S7_a_record_written_by_others_is_made_inert() -> None:

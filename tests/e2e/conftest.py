@@ -11,7 +11,9 @@ import pytest
 from demo import langbot, package, ports
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
+from tests.e2e.doors import Doors
 from tests.e2e.scripted_model import ScriptedModel
+from tests.e2e.toolbox import plugin_installed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -49,6 +51,19 @@ def model(bed: Bed) -> ScriptedModel:
     """The scripted model with an empty page."""
     bed.scripted.script()
     return bed.scripted
+
+
+@pytest.fixture(scope="module")
+def tools(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The toolbox, for the tests of a module."""
+    with plugin_installed(bed, tmp_path_factory.mktemp("tools")):
+        yield
+
+
+@pytest.fixture
+def doors() -> Iterator[Doors]:
+    with Doors() as opened:
+        yield opened
 
 
 @pytest.fixture

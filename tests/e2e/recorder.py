@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import ClientSession, ClientTimeout, web
 
-from tests.e2e.served import Served
+from tests.e2e.served import ModelServed
 
 _SECONDS = 600.0
 
@@ -30,7 +30,7 @@ class Exchange:
         return json.dumps(self.body["messages"], ensure_ascii=False)
 
 
-class Recorder(Served):
+class Recorder(ModelServed):
     """`with Recorder("http://127.0.0.1:8080/v1") as recorder:`; LangBot asks `recorder.base_url`."""
 
     def __init__(self, target: str) -> None:
@@ -38,18 +38,11 @@ class Recorder(Served):
         self._target = target
         self.exchanges: list[Exchange] = []
 
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
-
-    def routes(self) -> list[web.AbstractRouteDef]:
-        return [web.get("/v1/models", self._models), web.post("/v1/chat/completions", self._chat)]
-
-    async def _models(self, request: web.Request) -> web.Response:
+    async def models(self, request: web.Request) -> web.Response:
         async with ClientSession() as session, session.get(f"{self._target}/models") as answer:
             return web.Response(status=answer.status, body=await answer.read(), content_type="application/json")
 
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
+    async def chat(self, request: web.Request) -> web.StreamResponse:
         exchange = Exchange(await request.json())
         self.exchanges.append(exchange)
         async with (

@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.e2e.served import Served
+from tests.e2e.served import ModelServed
 
 # A JSON value on the wire.
 Json = dict[str, Any]
@@ -122,16 +122,12 @@ class _Book:
         return self.otherwise(request)
 
 
-class ScriptedModel(Served):
+class ScriptedModel(ModelServed):
     """`with ScriptedModel() as model: model.script(say("Hello"))`; `model.base_url` ends in /v1."""
 
     def __init__(self) -> None:
         super().__init__()
         self._book = _Book()
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
 
     # -- for the test -----------------------------------------------------------
     def script(self, *replies: Reply, otherwise: Callable[[Request], Reply] = echo) -> None:
@@ -156,13 +152,10 @@ class ScriptedModel(Served):
     async def _write(self, replies: Sequence[Reply], otherwise: Callable[[Request], Reply]) -> None:
         self._book = _Book(replies=list(replies), otherwise=otherwise)
 
-    def routes(self) -> list[web.AbstractRouteDef]:
-        return [web.get("/v1/models", self._models), web.post("/v1/chat/completions", self._chat)]
-
-    async def _models(self, request: web.Request) -> web.Response:
+    async def models(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
 
-    async def _chat(self, request: web.Request) -> web.StreamResponse:
+    async def chat(self, request: web.Request) -> web.StreamResponse:
         book = self._book
         received = Request(await request.json(), dict(request.headers))
         book.requests.append(received)

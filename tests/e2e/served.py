@@ -52,3 +52,22 @@ class Served(ABC):
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.port = self._runner.addresses[0][1]
+
+
+class ModelServed(Served):
+    """A model behind the usual two addresses; LangBot asks `base_url`, which ends in /v1."""
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        return [web.get("/v1/models", self.models), web.post("/v1/chat/completions", self.chat)]
+
+    @abstractmethod
+    async def models(self, request: web.Request) -> web.Response:
+        """The list of models."""
+
+    @abstractmethod
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        """A reply, streamed or whole."""

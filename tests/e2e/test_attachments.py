@@ -35,7 +35,7 @@ from tests.e2e.doors import Doors
 from tests.e2e.group import GroupChat, group_bot
 from tests.e2e.onebot import BOT_ACCOUNT, segment
 from tests.e2e.scripted_model import ScriptedModel, say
-from tests.e2e.toolbox import call, calls, plugin_installed, request
+from tests.e2e.toolbox import call, calls, request
 
 pytestmark = pytest.mark.usefixtures("ours")
 
@@ -49,20 +49,8 @@ CALLED = segment("at", qq=str(BOT_ACCOUNT))
 
 
 @pytest.fixture(scope="module")
-def tools(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with plugin_installed(bed, tmp_path_factory.mktemp("tools")):
-        yield
-
-
-@pytest.fixture(scope="module")
 def pipeline(bed: Bed) -> str:
     return bed.pipeline()
-
-
-@pytest.fixture
-def doors() -> Iterator[Doors]:
-    with Doors() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

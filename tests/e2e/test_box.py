@@ -22,6 +22,7 @@ from tests.e2e.doors import Doors
 from tests.e2e.group import GroupChat
 from tests.e2e.onebot import segment
 from tests.e2e.scripted_model import Call, Reply, Request, ScriptedModel, say
+from tests.e2e.toolbox import offered
 
 pytestmark = pytest.mark.usefixtures("ours")
 
@@ -58,10 +59,6 @@ def call(name: str, **arguments: object) -> Reply:
     return Reply(calls=(Call(name, json.dumps(arguments)),))
 
 
-def tool_names(request: Request) -> set[str]:
-    return {str(tool["function"]["name"]) for tool in request.body.get("tools") or ()}
-
-
 def outbox_in(request: Request) -> str:
     found = re.search(r"/workspace/outbox/[\w-]+", "\n".join(text for _, text in request.texts))
     assert found is not None
@@ -83,7 +80,7 @@ async def test_H1_H2_H3_a_file_comes_in_is_worked_on_and_another_goes_out(box_be
         turn = await chat.ask("How many people are in it?", files=[csv_file()])
         runs = box_bed.records.runs(chat.conversation_id)
     first, second = model.requests
-    assert tool_names(first) >= SANDBOX
+    assert offered(first) >= SANDBOX
     run_id = runs[0].run_id
     assert f"/workspace/inbox/{run_id}-attachment-0/people.csv" in first.texts[-1][1]
     assert outbox_in(first) == f"/workspace/outbox/{run_id}"
@@ -132,7 +129,7 @@ async def test_H1_switched_off_the_model_is_shown_none_of_it(box_bed: Bed, model
     async with box_bed.chat(box_bed.pipeline()) as chat:
         turn = await chat.ask("Hi", files=[csv_file()])
     assert turn.answer == "Hello."
-    assert not SANDBOX & tool_names(model.requests[0])
+    assert not SANDBOX & offered(model.requests[0])
     assert "people.csv" in model.requests[0].texts[-1][1]
 
 

@@ -46,12 +46,6 @@ def admin_bed(plugin_folder: Path, scripted: ScriptedModel, tmp_path_factory: py
             yield bed
 
 
-@pytest.fixture
-def doors() -> Iterator[Doors]:
-    with Doors() as opened:
-        yield opened
-
-
 async def stop(bed: Bed, model: ScriptedModel, conversation_id: str) -> None:
     """Let the administrator's tool stop the runs of a conversation, by way of another chat with another model."""
     keeper = bed.model("keeper")

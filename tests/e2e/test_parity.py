@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +34,7 @@ def probe_runner(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
-async def test_both_hosts_tell_the_same_of(bed: Bed, probe_runner: str, scenario: Scenario, tmp_path: Path) -> None:
+async def test_both_hosts_tell_the_same_of(bed: Bed, probe_runner: str, scenario: Scenario) -> None:
     outcomes, there = await playing.witness(bed, scenario, probe_runner if scenario.probe else bed.runner_id)
     expected, here = await seen_here(scenario)
     assert differences(scenario, outcomes, [(row.role, row.text) for row in there.rows]) == expected == []

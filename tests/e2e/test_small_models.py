@@ -14,6 +14,7 @@ from tests.e2e.bed import Bed
 from tests.e2e.desk import PLUGIN, shows_markup
 from tests.e2e.scripted_model import Request, ScriptedModel, say
 from tests.e2e.toolbox import plugin_installed
+from tests.written import bare
 
 pytestmark = pytest.mark.usefixtures("ours", "desk")
 
@@ -25,10 +26,6 @@ DEPOT = "depot D"
 def desk(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with plugin_installed(bed, tmp_path_factory.mktemp("desk"), PLUGIN, "track_parcel"):
         yield
-
-
-def call(name: str, **arguments: object) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
 
 
 def branches(request: Request) -> set[str]:
@@ -48,8 +45,8 @@ def branches(request: Request) -> set[str]:
 async def test_S8_a_guided_model_calls_and_answers_and_the_chat_shows_words_only(
     bed: Bed, model: ScriptedModel, wrong: str, obeys: bool
 ) -> None:
-    tracked = wrong.replace("{reply}", call("track_parcel", number="PX-204"))
-    model.script(say(tracked), say(call("reply_to_user", text='It is at the depot, it says "Friday".')))
+    tracked = wrong.replace("{reply}", bare("track_parcel", number="PX-204"))
+    model.script(say(tracked), say(bare("reply_to_user", text='It is at the depot, it says "Friday".')))
     pipeline = bed.pipeline(config={"model-profile": "small", "tool-call-format": "guided"})
     async with bed.chat(pipeline) as chat:
         turn = await chat.ask(QUESTION)
@@ -66,7 +63,7 @@ async def test_S8_a_guided_model_calls_and_answers_and_the_chat_shows_words_only
 async def test_S1_a_model_that_writes_its_calls_is_understood_from_then_on_where_the_profile_is_auto(
     bed: Bed, model: ScriptedModel
 ) -> None:
-    fenced = f"```json\n{call('track_parcel', number='PX-204')}\n```"
+    fenced = f"```json\n{bare('track_parcel', number='PX-204')}\n```"
     model.script(say(fenced), say("At the depot."), say("You are welcome."))
     pipeline = bed.pipeline(config={"model-profile": "auto", "tool-call-format": "auto"})
     async with bed.chat(pipeline) as chat:

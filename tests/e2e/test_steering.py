@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,23 +10,11 @@ from tests.e2e.bed import Bed
 from tests.e2e.doors import Doors
 from tests.e2e.group import GroupChat, group_bot
 from tests.e2e.scripted_model import ScriptedModel, say
-from tests.e2e.toolbox import call, calls, plugin_installed
+from tests.e2e.toolbox import call, calls
 
 pytestmark = pytest.mark.usefixtures("ours", "tools")
 
 MODES = ("parallel", "serial")
-
-
-@pytest.fixture(scope="module")
-def tools(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with plugin_installed(bed, tmp_path_factory.mktemp("tools")):
-        yield
-
-
-@pytest.fixture
-def doors() -> Iterator[Doors]:
-    with Doors() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -12,15 +12,7 @@ from runner.conversation.record import KEY
 from tests.e2e.bed import Bed
 from tests.e2e.doors import Doors
 from tests.e2e.scripted_model import ScriptedModel, say
-from tests.e2e.toolbox import (
-    call,
-    calls,
-    mcp_server,
-    offered,
-    plugin_installed,
-    skill_installed,
-    tool_texts,
-)
+from tests.e2e.toolbox import call, calls, mcp_server, offered, plugin_installed, skill_installed, tool_texts
 
 pytestmark = pytest.mark.usefixtures("ours", "tools")
 
@@ -35,12 +27,6 @@ def tools(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("tools")
     with plugin_installed(bed, folder), mcp_server(bed, folder), skill_installed(bed):
         yield
-
-
-@pytest.fixture
-def doors() -> Iterator[Doors]:
-    with Doors() as opened:
-        yield opened
 
 
 def ended_calls(bed: Bed, conversation_id: str) -> list[str]:

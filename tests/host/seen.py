@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .script import Json
+from .transcript import whole_text
 
 _NAMED = re.compile(r"(?<=Allowed tools: )\[.*\]")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -54,10 +55,7 @@ class SeenRow:
     @property
     def text(self) -> str:
         """The whole text."""
-        content = (self.content_json or {}).get("content")
-        if isinstance(content, list):
-            return " ".join(str(part.get("text") or "") for part in content if part.get("type") == "text")
-        return str(content if content is not None else self.content or "")
+        return whole_text(self.content_json, self.content)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,14 @@ WORKSPACE = "workspace-1"
 BOT = "bot-1"
 
 
+def whole_text(content_json: Json | None, cut: str | None) -> str:
+    """The text of a row: all of it stands in `content_json`, its first 4,000 characters in `cut`."""
+    content = (content_json or {}).get("content")
+    if isinstance(content, list):
+        return " ".join(str(part.get("text") or "") for part in content if part.get("type") == "text")
+    return str(content if content is not None else cut or "")
+
+
 @dataclass(eq=False)
 class Row:
     """One message. `seq` is global over all conversations, as the store's autoincrement is."""
@@ -35,10 +43,7 @@ class Row:
     @property
     def text(self) -> str:
         """The whole text, not cut at 4,000 characters."""
-        content = (self.content_json or {}).get("content")
-        if isinstance(content, list):
-            return " ".join(str(part.get("text") or "") for part in content if part.get("type") == "text")
-        return str(content if content is not None else self.content or "")
+        return whole_text(self.content_json, self.content)
 
     def item(self, *, attachments: bool) -> Json:
         """As a page shows it (transcript_store.py:_row_to_dict)."""

@@ -79,16 +79,6 @@ class Scripted(Provider):
         self.disposed += 1
 
 
-def tags(name: str, /, **arguments: Any) -> str:
-    """A call as Hermes and Qwen models write it."""
-    return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
-
-
-def bare(name: str, /, **arguments: Any) -> str:
-    """A call as plain JSON."""
-    return json.dumps({"name": name, "arguments": arguments})
-
-
 def streamed(*pieces: str) -> Step:
     """A reply that is told piece by piece."""
 
@@ -169,3 +159,12 @@ def types_of(parts: Sequence[Part]) -> list[str]:
 def last_user(request: GenerateRequest) -> str:
     """The newest user turn of a prompt."""
     return next(turn.content for turn in reversed(request.messages) if turn.role == "user")
+
+
+def many(count: int = 12) -> list[Tool]:
+    return [Tool(f"tool_{number}", f"Does thing number {number}.", CITY) for number in range(count)]
+
+
+def shown_tools(request: GenerateRequest) -> list[str]:
+    """The tools of the place that a prompt shows in full."""
+    return [tool.name for tool in request.tools if tool.name not in ("reply_to_user", "load_tool")]

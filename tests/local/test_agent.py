@@ -20,8 +20,9 @@ from local import (
     create,
 )
 from local.provider import OnProgress
+from tests.written import bare, tags
 
-from .scripted import Called, Scripted, asking, bare, forever, tags, text_of, types_of
+from .scripted import Called, Scripted, asking, forever, text_of, types_of
 
 
 async def run(agent: LocalAgent, request: Request) -> list[Part]:

@@ -16,9 +16,10 @@ import pytest
 from local import Error, Finish, MessageStart, Text, ToolCall, ToolError, ToolResult, create
 from local.__main__ import main
 from local.chat import Chat, plain, shown
+from tests.written import tags
 
 from .real import smallest
-from .scripted import Scripted, tags
+from .scripted import Scripted
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

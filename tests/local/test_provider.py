@@ -6,8 +6,9 @@ import pytest
 
 from local import Available, Error, Finish, GenerateRequest, GenerateResult, ModelChoice, create
 from local.provider import OnProgress, complete
+from tests.written import bare
 
-from .scripted import Scripted, asking, bare, parts_of, text_of
+from .scripted import Scripted, asking, parts_of, text_of
 
 
 class Least:

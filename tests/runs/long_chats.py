@@ -130,11 +130,6 @@ def summaries(run: RunRecord) -> list[ModelRequest]:
     return [request for request in run.requests if is_summary(request)]
 
 
-def counted(run: RunRecord) -> int:
-    """Calls to the Host as Q1 counts them: polls belong to waiting."""
-    return len(run.calls.but("run_get"))
-
-
 def summary_in(request: ModelRequest) -> str | None:
     """The summary that a request carries, None without one; it stands last in the one system message and is closed."""
     system = request.system

@@ -22,6 +22,11 @@ def host_with(**given: Any) -> TestHost:
     return TestHost(runner=DefaultRunner(), manifest=full_manifest(), **given)
 
 
+def counted(run: RunRecord) -> int:
+    """Calls to the Host as Q1 counts them: polls belong to waiting."""
+    return len(run.calls.but("run_get"))
+
+
 def words(text: str = "The whole text.") -> Tool:
     """A tool without arguments that returns a text."""
     return Tool("look", result=text)

@@ -15,13 +15,13 @@ from tests.host import (
     ModelRequest,
     Reason,
     Reply,
-    RunRecord,
     TestHost,
     Tool,
     ToolCall,
     full_manifest,
 )
-from tests.runs.scenes import orphans
+
+from .scenes import counted, orphans
 
 SANDBOX = {"exec", "read", "write", "edit", "glob", "grep"}
 PDF = Attachment("report.pdf", "JVBERi0xLjQ=")
@@ -30,10 +30,6 @@ PDF = Attachment("report.pdf", "JVBERi0xLjQ=")
 def host_with(box: Box, **given: Any) -> TestHost:
     config = {"box-enabled": True, **given.pop("config", {})}
     return TestHost(DefaultRunner(), manifest=full_manifest(), box=box, config=config, **given)
-
-
-def counted(run: RunRecord) -> int:
-    return sum(1 for name in run.calls.names if name != "run_get")
 
 
 def save(path: str = "out.txt", content: str = "hi") -> Any:

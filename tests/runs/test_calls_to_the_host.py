@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from components.runner.default import DefaultRunner
-from tests.host import Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
-from tests.host.host import TestHost as Host
+from tests.host import Reply, Tool, ToolCall, violations
 
-
-def host_with(**given: object) -> Host:
-    return TestHost(runner=DefaultRunner(), manifest=full_manifest(), **given)  # type: ignore[arg-type]
-
-
-def counted(run: RunRecord) -> int:
-    return sum(1 for name in run.calls.names if name != "run_get")
+from .scenes import counted, host_with
 
 
 def look_up(rounds: int, per_round: int = 1, size: int = 10) -> tuple[list[Reply | str], Tool]:

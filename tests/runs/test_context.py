@@ -16,7 +16,6 @@ from .long_chats import (
     chats,
     chatter,
     copied,
-    counted,
     fact,
     model_that,
     nowhere,
@@ -26,7 +25,7 @@ from .long_chats import (
     summary_in,
     window,
 )
-from .scenes import assert_sound, host_with, rounds_of
+from .scenes import assert_sound, counted, host_with, rounds_of
 
 
 class Chat:

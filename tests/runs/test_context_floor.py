@@ -11,8 +11,8 @@ from config.locales import Locale
 from config.notices import Notice, say
 from tests.host import Model, ModelRequest, RunRecord, TestHost, Tool
 
-from .long_chats import assert_within, budget_of, chatter, counted, model_that, prose, stored, summaries, window
-from .scenes import assert_sound, host_with, rows
+from .long_chats import assert_within, budget_of, chatter, model_that, prose, stored, summaries, window
+from .scenes import assert_sound, counted, host_with, rows
 
 SETTING = "context-window-tokens"
 

@@ -226,7 +226,7 @@ async def test_Q4_a_failing_call_comes_to_the_outcome_of_its_row(row: Row, polls
 
 
 def _terminal_heard(run: RunRecord) -> bool:
-    """The Host stops listening at the first result after its own flag (host-contract §14)."""
+    """The Host stops listening at the first result after its own flag."""
     return run.status != "cancelled"
 
 

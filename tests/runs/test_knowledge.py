@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 import pytest
 
-from components.runner.default import DefaultRunner
 from runner.conversation.knowledge import INTRODUCTION
-from tests.host import Chunk, Fault, KnowledgeBase, Model, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest
-from tests.runs.scenes import orphans
+from tests.host import Chunk, Fault, KnowledgeBase, Model, Reply, TestHost, Tool, ToolCall
+
+from .scenes import counted, host_with, orphans
 
 OSLO = "The Oslo office closes at four."
-SOURCE = "--- data block 1 from source 1"
-
-
-def host_with(**given: Any) -> TestHost:
-    return TestHost(DefaultRunner(), manifest=full_manifest(), **given)
-
-
-def counted(run: RunRecord) -> int:
-    return sum(1 for name in run.calls.names if name != "run_get")
 
 
 def three_bases() -> list[KnowledgeBase]:

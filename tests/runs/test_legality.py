@@ -18,9 +18,8 @@ from tests.host import Fault, Model, Reply, RunRecord, TestHost, Tool, mcp_conte
 
 from .scenes import PRIVATE, host_with, lost_steering
 
-# Names that are none, and follow-ups in a run that breaks off: see faults_found.py.
 IDS = ["", "", "c0", "c1", "call_0", "call 0", "x" * 80, "調用", "-_"]
-NAMES = ["look", "look", "set", "stop", "picture", "nothing_like_it"]
+NAMES = ["look", "look", "set", "stop", "picture", "nothing_like_it", "", "two words", "n" * 80, "調用"]
 PIECES = [
     "",
     "{",
@@ -138,7 +137,7 @@ async def play(script: Script) -> tuple[TestHost, RunRecord]:
         host.fail("count_tokens", Fault.cancel(), script.cancel_at)
     run = host.start("go")
     assert run.task is not None
-    # Not `run.wait()`: the SDK may leave a Runner unclosed whose run the Host has stopped (faults_found.py, 9).
+    # Not `run.wait()`: the SDK may leave a Runner unclosed whose run the Host has stopped.
     await run.task
     return host, run
 

@@ -29,6 +29,7 @@ from tests.host import (
     Tool,
     ToolCall,
 )
+from tests.soak.chat import ACTIONS
 
 from .planted import Plants, lines_of
 from .scenes import assert_sound, host_with, looks
@@ -136,24 +137,6 @@ class Draw:
     times: int | None
 
 
-ACTIONS = (
-    "get_prompt",
-    "history_page",
-    "count_tokens",
-    "invoke_llm_stream",
-    "call_tool",
-    "steering_pull",
-    "retrieve_knowledge",
-    "get_box_status",
-    "acquire_box",
-    "bind_box",
-    "import_attachments",
-    "export_box_files",
-    "state_get",
-    "state_set",
-    "run_events_page",
-    "reply_stream",
-)
 draws = st.builds(
     Draw,
     st.integers(0, 2**31),

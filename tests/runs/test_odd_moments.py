@@ -123,20 +123,6 @@ async def test_D3_a_made_up_name_goes_into_the_history_as_one_that_providers_tak
     assert broken_rules(run) == []
 
 
-@pytest.mark.parametrize("text", [" ", "\n\n", "\t"])
-async def test_C2_white_space_beside_a_call_is_no_text(text: str) -> None:
-    host = host_with(replies=[Reply(text, tool_calls=[ToolCall("look")]), "Done."], tools=[Tool("look")])
-    run = await host.say("go")
-    assert broken_rules(run) == []
-
-
-async def test_C6_the_last_snapshot_equals_the_message_after_an_error_too() -> None:
-    broken = Reply(chunks=["Well, ", "x"], error=Reason.CONNECTION, error_after=1, chunk_delay=0.1)
-    run = await host_with(replies=[broken]).say("go")
-    assert run.deltas
-    assert run.deltas[-1] == run.final_text
-
-
 @pytest.mark.usefixtures("quick_polls")
 async def test_G2_a_run_whose_session_is_gone_stops_by_itself() -> None:
     host = host_with(replies=[Reply("late", delay=60)])

@@ -9,9 +9,10 @@ import pytest
 from runner import rounds
 from runner.small.part import EVERY_PART, Part, Parts, all_but
 from tests.host import Fault, Model, Reply, RunRecord, TestHost, Tool, ToolCall, mcp_content
+from tests.written import bare, says, tags
 
 from .scenes import assert_sound, host_with
-from .weak import assert_no_markup, bare, says, tags, weak_host
+from .weak import assert_no_markup, weak_host
 
 HERE = "http://localhost:5173/"
 ELSEWHERE = "https://shop.example/"

@@ -8,9 +8,10 @@ import jsonschema
 import pytest
 
 from tests.host import Reason, Reply
+from tests.written import bare, says, tags
 
 from .scenes import assert_sound
-from .weak import assert_no_markup, bare, in_pieces, says, tags, weak_host, weather
+from .weak import assert_no_markup, in_pieces, weak_host, weather
 
 
 def schema_of(request: object) -> dict[str, object]:

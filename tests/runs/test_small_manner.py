@@ -6,9 +6,10 @@ import itertools
 from typing import Any
 
 from tests.host import Model, ModelRequest, Reason, Reply, Tool, ToolCall
+from tests.written import bare, says, tags
 
 from .scenes import assert_sound, host_with
-from .weak import CITY, act, assert_no_markup, bare, says, tags, weak_host, weather
+from .weak import CITY, act, assert_no_markup, weak_host, weather
 
 LOOK = bare("get_weather", city="Oslo")
 

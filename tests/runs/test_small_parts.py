@@ -9,8 +9,9 @@ import pytest
 from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Part, all_but
 from tests.host import Model, Reply, RunRecord, TestHost, ToolCall, full_manifest
+from tests.written import bare
 
-from .weak import act, bare, weather
+from .weak import act, weather
 
 LOOK = ToolCall("get_weather", {"city": "Oslo"})
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Parts
-from tests.host import Box, Model, ModelRequest, Reply, RunRecord, TestHost, Tool, full_manifest
+from tests.host import Box, Model, Reply, RunRecord, TestHost, Tool, full_manifest
 
 CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MARKUP = ("tool_call", '"arguments"', "reply_to_user", "```", "tool_response", "load_tool")
@@ -21,19 +20,6 @@ def weather(result: Any = "It is sunny and 21 degrees.", **given: Any) -> Tool:
 def act(name: str = "save_note", result: Any = "ok", **given: Any) -> Tool:
     """A tool that does something: no read by its name."""
     return Tool(name, takes_dict=True, fn=result if callable(result) else lambda _: result, parameters=CITY, **given)
-
-
-def tags(name: str, /, **arguments: Any) -> str:
-    return "<tool_call>\n" + json.dumps({"name": name, "arguments": arguments}) + "\n</tool_call>"
-
-
-def bare(name: str, /, **arguments: Any) -> str:
-    return json.dumps({"name": name, "arguments": arguments})
-
-
-def says(text: str) -> str:
-    """An answer by the reply tool."""
-    return bare("reply_to_user", text=text)
 
 
 def weak_host(
@@ -69,8 +55,3 @@ def assert_no_markup(run: RunRecord) -> None:
     """Nothing of a call's markup was ever shown, not even in passing."""
     for shown in (*run.deltas, run.final_text or ""):
         assert not any(mark in shown for mark in MARKUP), shown
-
-
-def last_turn(request: ModelRequest) -> str:
-    """The text of the newest user message."""
-    return request.last_user

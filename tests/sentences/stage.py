@@ -6,7 +6,6 @@ What has no switch (the guards have none, on purpose) is put out of work in its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Part, Parts, all_but
 from tests.host import Model, RunRecord, TestHost, Tool, full_manifest
 from tests.runs.scenes import assert_ended
+from tests.written import bare
 
 CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CIRCLES = "I was repeating the same steps"
@@ -76,16 +76,6 @@ async def play(
     return run
 
 
-def call(name: str, /, **arguments: Any) -> str:
-    """A call as the format `json` has it."""
-    return json.dumps({"name": name, "arguments": arguments})
-
-
-def says(text: str) -> str:
-    """An answer by the reply tool."""
-    return call("reply_to_user", text=text)
-
-
 def look(result: Any = "It is sunny.", **given: Any) -> Tool:
     """A tool that reads, by its name; one argument is required."""
     return _tool("get_weather", result, given)
@@ -110,8 +100,8 @@ def _tool(name: str, result: Any, given: dict[str, Any]) -> Tool:
     return Tool(name, takes_dict=True, fn=made, **{"parameters": CITY, **given})
 
 
-LOOK = call("get_weather", city="Oslo")
-SAVE = call("save_note", city="x")
+LOOK = bare("get_weather", city="Oslo")
+SAVE = bare("save_note", city="x")
 
 
 def in_full(system: str, names: Sequence[str]) -> list[str]:

@@ -27,6 +27,8 @@ LADDER = "tests/small/test_ladder.py::test_S3_no_two_corrections_in_a_row_are_eq
 CIRCLES = "tests/small/test_circles.py"
 COSTS = "tests/small/test_prompt.py"
 JOBS = "tests/runs/test_small_jobs.py"
+OPEN_JOBS = "tests/runs/test_small_open_jobs.py"
+LISTENING = "tests/runs/test_small_listening.py"
 EVIDENCE = "tests/runs/test_small_evidence.py"
 
 SENTENCES: dict[str, Sentence] = {
@@ -174,11 +176,11 @@ SENTENCES: dict[str, Sentence] = {
     "S4.3": _shown(
         "the end says what is still open: given up, possibly still running",
         "test_S4_the_end_says_what_is_given_up_and_may_still_run",
-        elsewhere=(f"{JOBS}::test_S4_without_jobs_nobody_hears_that_a_tool_may_still_be_running",),
+        elsewhere=(f"{OPEN_JOBS}::test_S4_without_jobs_nobody_hears_that_a_tool_may_still_be_running",),
     ),
     "S4.4": Sentence(
         "where exec is granted, one follow-up may ask what listens",
-        elsewhere=(f"{JOBS}::test_S4_without_jobs_the_model_never_learns_what_listens",),
+        elsewhere=(f"{LISTENING}::test_S4_without_jobs_the_model_never_learns_what_listens",),
         none_because="it needs a sandbox; played with and without the part in its own module",
     ),
     "S5.1": _shown(

@@ -11,8 +11,9 @@ from runner.small.forms import Replay
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import ReplyDecoder
 from tests.host import Reply, Tool
+from tests.written import bare, says
 
-from .stage import LOOK, SAVE, Change, act, call, fails, look, play, says, shows, stage
+from .stage import LOOK, SAVE, Change, act, fails, look, play, shows, stage
 
 TELLS = "You can use get_weather to see that."
 ITEMS = [{"content": "buy milk", "status": "pending"}, {"content": "sleep", "status": "completed"}]
@@ -67,7 +68,7 @@ async def test_S3_the_text_of_the_reply_tool_streams_when_no_check_can_send_it_b
 @pytest.mark.parametrize("why", ["the last action failed", "an item is open"])
 async def test_S3_else_the_text_of_the_reply_tool_is_held_too(why: str) -> None:
     failed = why == "the last action failed"
-    first = SAVE if failed else call("todo_write", items=ITEMS)
+    first = SAVE if failed else bare("todo_write", items=ITEMS)
 
     async def scenario(parts: Parts) -> object:
         replies = [first, slowly(says("All is done!")), says("It failed: buy milk is open.")]
@@ -107,7 +108,7 @@ async def test_S3_an_echo_of_an_earlier_result_becomes_its_gist() -> None:
 
 async def test_S3_ending_with_open_items_of_a_todo_list_is_bounced_once_then_stands() -> None:
     async def scenario(parts: Parts) -> object:
-        run = await play(parts, call("todo_write", items=ITEMS), says("Done."), says("Done."), tools=[todo()])
+        run = await play(parts, bare("todo_write", items=ITEMS), says("Done."), says("Done."), tools=[todo()])
         return "buy milk" in run.requests[-1].last_user.split("open items")[-1], len(run.requests), run.final_text
 
     wanted, without = (True, 3, "Done."), (True, 2, "Done.")
@@ -127,7 +128,7 @@ async def test_S3_ending_with_a_failed_last_action_claimed_as_done_is_bounced_on
 @pytest.mark.parametrize("name", ["write_page", "edit"])
 async def test_S3_ending_with_a_write_that_nothing_looked_at_is_bounced_once(name: str) -> None:
     async def scenario(parts: Parts) -> object:
-        run = await play(parts, call(name, city="x"), says("Written."), says("Written."), tools=[act(name), look()])
+        run = await play(parts, bare(name, city="x"), says("Written."), says("Written."), tools=[act(name), look()])
         return len(run.requests), run.final_text
 
     await shows(Part.WRAP_UP, scenario, wanted=(3, "Written."), without=(2, "Written."))
@@ -135,7 +136,7 @@ async def test_S3_ending_with_a_write_that_nothing_looked_at_is_bounced_once(nam
 
 async def test_S3_a_write_is_not_asked_about_where_no_reading_tool_is_granted() -> None:
     async def scenario(parts: Parts) -> object:
-        run = await play(parts, call("write_page", city="x"), says("Written."), tools=[act("write_page")])
+        run = await play(parts, bare("write_page", city="x"), says("Written."), tools=[act("write_page")])
         return len(run.requests)
 
     seeing = Change(guiding.Guiding, "_can_read", lambda _: True)
@@ -168,7 +169,7 @@ TEXT = "The kettle is in the left cupboard."
 
 
 def sends(text: str) -> str:
-    return call("event_reply", text=text)
+    return bare("event_reply", text=text)
 
 
 @pytest.mark.parametrize("form", ["json", "guided", "native"])

@@ -10,8 +10,9 @@ from runner.small.dress import Dresser
 from runner.small.part import Part, Parts
 from runner.tools import ranking
 from tests.host import Tool
+from tests.written import bare, says
 
-from .stage import Change, act, call, in_full, play, says, shows, stage
+from .stage import Change, act, in_full, play, shows, stage
 
 TOPICS = ("mail", "music", "lights", "door", "timer")
 NAMES = [f"{topic}_tool" for topic in TOPICS]
@@ -46,7 +47,7 @@ async def test_S2_a_word_of_the_name_outweighs_words_of_descriptions_and_ties_ke
 
 async def test_S2_a_tool_used_recently_gets_a_bonus() -> None:
     async def scenario(parts: Parts) -> object:
-        replies = [call("door_tool", city="x"), says("ok")]
+        replies = [bare("door_tool", city="x"), says("ok")]
         run = await play(parts, *replies, text="hello there", tools=tools(), max_tools_shown=1)
         return [in_full(request.system, NAMES) for request in run.requests]
 
@@ -72,7 +73,7 @@ async def test_S2_the_first_problem_of_the_arguments_is_told_in_one_sentence() -
         "properties": {"slug": {"type": "string"}, "size": {"enum": ["S", "M"]}, "qty": {"minimum": 1}},
         "required": ["slug"],
     }
-    bad = [call("order"), call("order", slug="a", size="XL"), call("order", slug="a", size="S", qty=0)]
+    bad = [bare("order"), bare("order", slug="a", size="XL"), bare("order", slug="a", size="S", qty=0)]
     words = ['Missing required argument "slug".', '"size" must be one of "S", "M".', '"qty" must be at least 1.']
 
     async def scenario(parts: Parts) -> object:
@@ -85,7 +86,7 @@ async def test_S2_the_first_problem_of_the_arguments_is_told_in_one_sentence() -
 
 async def test_S2_ranking_is_done_afresh_each_step() -> None:
     async def scenario(parts: Parts) -> object:
-        first = call("lights_tool", city="x")
+        first = bare("lights_tool", city="x")
         host = stage(parts, first, says("ok"), tools=tools(), max_tools_shown=1)
         host.when("call_tool", lambda: host.steer("now play music, loud music"))
         run = await host.say("turn the lights on")
@@ -102,7 +103,7 @@ async def test_S2_ranking_is_done_afresh_each_step() -> None:
 
 async def test_S2_tools_that_stay_keep_their_places_so_that_an_engine_need_not_read_the_prompt_anew() -> None:
     async def scenario(parts: Parts) -> object:
-        replies = [call("timer_tool", city="x"), says("ok")]
+        replies = [bare("timer_tool", city="x"), says("ok")]
         run = await play(parts, *replies, text="door and timer please", tools=tools(), max_tools_shown=2)
         shown_first = [re.findall(r"^.*?(\w+_tool)", request.system, re.MULTILINE)[0] for request in run.requests]
         return run.requests[1].system.startswith(run.requests[0].system), shown_first
@@ -132,7 +133,7 @@ async def test_S2_chinese_and_japanese_requests_rank_too() -> None:
 
 async def test_S2_the_other_tools_are_an_index_and_load_tool_brings_a_schema_in() -> None:
     async def scenario(parts: Parts) -> object:
-        replies = [call("load_tool", name="timer_tool"), call("timer_tool", city="x"), says("ok")]
+        replies = [bare("load_tool", name="timer_tool"), bare("timer_tool", city="x"), says("ok")]
         run = await play(parts, *replies, text="turn the lights on", tools=tools(), max_tools_shown=2)
         line = "- timer_tool: Works with timer."
         shown = [(line in each.system, "timer_tool" in in_full(each.system, NAMES)) for each in run.requests[:2]]

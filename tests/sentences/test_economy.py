@@ -15,8 +15,9 @@ from runner.small.manner import Standard
 from runner.small.part import Part, Parts
 from runner.tools.catalogue import Catalogue
 from tests.host import Reply, Skill, ToolCall
+from tests.written import bare, says
 
-from .stage import Change, act, call, look, play, says, shows, stage
+from .stage import Change, act, look, play, shows, stage
 
 NATIVE = Reply("I look. ", tool_calls=[ToolCall("get_weather", {"city": "Oslo"}, id="c1")])
 GOLDEN = [
@@ -60,7 +61,7 @@ async def test_S6_without_skills_their_tools_are_in_no_prompt() -> None:
 
 @pytest.mark.parametrize(
     ("first", "hint"),
-    [(call("write_page", city="x"), hints.LOOK_AFTER), (call("get_weather", city="Oslo"), hints.CUT_SHORT)],
+    [(bare("write_page", city="x"), hints.LOOK_AFTER), (bare("get_weather", city="Oslo"), hints.CUT_SHORT)],
     ids=["after a write", "a result was cut"],
 )
 async def test_S6_a_hint_is_given_once_a_conversation_when_its_moment_comes(first: str, hint: str) -> None:
@@ -69,7 +70,7 @@ async def test_S6_a_hint_is_given_once_a_conversation_when_its_moment_comes(firs
         host = stage(parts, tools=tools)
         given = []
         for _ in range(2):
-            host.model.say(first, first.replace('"x"', '"y"'), call("get_weather", city="Rome"), says("Done."))
+            host.model.say(first, first.replace('"x"', '"y"'), bare("get_weather", city="Rome"), says("Done."))
             run = await host.say("write it and look")
             given.append([hint in request.text for request in run.requests])
         return given

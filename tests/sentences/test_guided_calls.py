@@ -13,8 +13,9 @@ from runner.small.guiding import Guiding
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import ReplyDecoder
 from tests.host import Reason, Reply
+from tests.written import says
 
-from .stage import LOOK, Change, act, look, play, says, shows, stage
+from .stage import LOOK, Change, act, look, play, shows, stage
 
 
 def names_in_schema(request: Any) -> list[str] | None:

@@ -8,11 +8,12 @@ from runner.small.part import Part, Parts
 from runner.tools import jobs
 from runner.tools.jobs import JOB_OUTPUT
 from tests.host import Tool
+from tests.written import bare, says
 
-from .stage import act, call, play, says, shows
+from .stage import act, play, shows
 
-BUILD = call("build", city="x")
-ASK = call(JOB_OUTPUT, job="job_1")
+BUILD = bare("build", city="x")
+ASK = bare(JOB_OUTPUT, job="job_1")
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ async def test_S5_new_errors_of_a_console_ride_along_with_an_action() -> None:
     go = Tool("browser_navigate", result="opened", parameters={"type": "object", "properties": {"url": {}}})
 
     async def scenario(parts: Parts) -> object:
-        replies = [call("browser_navigate", url="http://localhost:8000/"), call("browser_click", city="x")]
+        replies = [bare("browser_navigate", url="http://localhost:8000/"), bare("browser_click", city="x")]
         run = await play(parts, *replies, *[says("ok")] * 2, tools=[console, click, go])
         return "button is undefined" in run.requests[2].text
 

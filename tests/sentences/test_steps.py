@@ -11,7 +11,7 @@ import pytest
 
 from runner import run as runs
 from runner.models.reply import ReplyReader
-from runner.small import guiding, ladder
+from runner.small import ladder, trail
 from runner.small.circles import Seen
 from runner.small.guiding import Guiding
 from runner.small.ladder import Ladder
@@ -19,16 +19,17 @@ from runner.small.part import Part, Parts
 from runner.tools import catalogue
 from runner.turn import Turns
 from tests.host import Reply
+from tests.written import bare, says
 
-from .stage import CIRCLES, LOOK, SAVE, Change, act, call, fails, look, play, says, shows, stage
+from .stage import CIRCLES, LOOK, SAVE, Change, act, fails, look, play, shows, stage
 
-BAD = call("get_weather")
+BAD = bare("get_weather")
 STOPPED = f"{CIRCLES} without getting further, so I stopped here."
-EXAMPLE = call("get_weather", city="the city")
+EXAMPLE = bare("get_weather", city="the city")
 
 
 def looks_at(*cities: str) -> list[str]:
-    return [call("get_weather", city=city) for city in cities]
+    return [bare("get_weather", city=city) for city in cities]
 
 
 # One step
@@ -162,7 +163,7 @@ async def test_S3_a_second_bad_reply_does_not_end_the_run() -> None:
 
 @pytest.mark.parametrize(
     ("bad", "trace"),
-    [(BAD, '"arguments": {}'), ('{"name": "get_weather", "arguments": {"city": "Osl', "Osl"), (call("sing"), "sing")],
+    [(BAD, '"arguments": {}'), ('{"name": "get_weather", "arguments": {"city": "Osl', "Osl"), (bare("sing"), "sing")],
     ids=["what is required lacks", "cut off in a string", "an unknown tool"],
 )
 async def test_S3_bad_calls_are_never_run_and_never_enter_the_history(bad: str, trace: str) -> None:
@@ -210,7 +211,7 @@ async def test_S3_who_is_stopped_in_circles_still_reads_what_the_last_call_broug
 
 async def test_S3_cycles_up_to_five_calls_are_seen() -> None:
     async def scenario(parts: Parts) -> object:
-        calls = [call("save_note", city=str(n % 5)) for n in range(14)]
+        calls = [bare("save_note", city=str(n % 5)) for n in range(14)]
         run = await play(parts, *calls, says("ok"), tools=[act()], max_steps=20)
         return run.calls.count("call_tool"), CIRCLES in str(run.final_text)
 
@@ -223,7 +224,7 @@ async def test_S3_an_action_may_repeat_while_its_result_changes() -> None:
         run = await play(parts, *[SAVE] * 5, says("ok"), tools=[act(result=lambda _: f"page {next(pages)}")])
         return run.calls.count("call_tool"), run.final_text
 
-    await shows(Change(guiding, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, f"page 2\n\n{STOPPED}"))
+    await shows(Change(trail, "Seen", _blind(Seen)), scenario, wanted=(5, "ok"), without=(3, f"page 2\n\n{STOPPED}"))
 
 
 def _blind(seen: type[Seen]) -> Any:
@@ -250,7 +251,7 @@ async def test_S3_a_failing_action_is_in_a_circle_whatever_its_failures_say() ->
 @pytest.mark.parametrize("name", ["get_page", "list_pages", "read_page", "search_pages"])
 async def test_S3_reads_are_exempt_from_the_loop_breaker(name: str) -> None:
     async def scenario(parts: Parts) -> object:
-        run = await play(parts, *[call(name, city="x")] * 4, says("ok"), tools=[act(name)])
+        run = await play(parts, *[bare(name, city="x")] * 4, says("ok"), tools=[act(name)])
         return run.calls.count("call_tool")
 
     await shows(Change(catalogue, "_reads", lambda *_: False), scenario, wanted=4, without=3)

@@ -15,8 +15,9 @@ from runner.small import prompt
 from runner.small.guiding import Guiding
 from runner.small.part import Part, Parts
 from tests.host import Reason, Reply, ToolCall
+from tests.written import bare, says
 
-from .stage import CIRCLES, LOOK, SAVE, Change, act, call, fails, in_full, look, play, says, shows, stage
+from .stage import CIRCLES, LOOK, SAVE, Change, act, fails, in_full, look, play, shows, stage
 
 NO_RECALL = Change(Guiding, "recall", lambda *_: None)
 WORDS = "words " * 60
@@ -117,7 +118,7 @@ async def test_S3_the_prompt_holds_one_worked_call_of_the_first_tool_shown() -> 
 
     async def scenario(parts: Parts) -> object:
         run = await play(parts, says("ok"), tools=tools, max_tools_shown=1)
-        return run.requests[0].system.count(call("get_weather", city="the city")), run.requests[0].system.count(
+        return run.requests[0].system.count(bare("get_weather", city="the city")), run.requests[0].system.count(
             "the city"
         )
 
@@ -164,7 +165,7 @@ async def test_S3_where_the_chat_is_cannot_be_an_order() -> None:
 
 async def test_S3_after_each_step_the_newest_request_is_restated_in_the_prompt_only() -> None:
     async def scenario(parts: Parts) -> object:
-        host = stage(parts, LOOK, call("get_weather", city="Rome"), says("ok"), tools=[look()])
+        host = stage(parts, LOOK, bare("get_weather", city="Rome"), says("ok"), tools=[look()])
         run = await host.say("weather in Oslo and Rome?")
         assert not any("My request was" in str(row.text) for row in host.transcript())
         return [request.text.count("[My request was: weather in Oslo and Rome?]") for request in run.requests]

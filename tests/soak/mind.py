@@ -10,6 +10,7 @@ from random import Random
 from runner.callformats import render
 from runner.callformats.registry import all_formats
 from tests.host import ModelRequest, Reason, Reply, ToolCall
+from tests.runs.long_chats import is_summary
 from tests.runs.planted import Plants
 
 WORDS = (
@@ -29,10 +30,6 @@ WORDS = (
 )
 SUMMARY = "## Goal\nTalk about tides.\n## Facts\nThe boat leaves at noon, and {0} was said.\n## Open\nNothing."
 CALM = "Still here."
-
-
-def is_summary(request: ModelRequest) -> bool:
-    return "<conversation_part" in request.text and not request.funcs
 
 
 @dataclass

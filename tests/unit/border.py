@@ -6,6 +6,7 @@ Everything on our side of `Handler` is real: the SDK's proxy, its permission che
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -208,6 +209,11 @@ async def events_of(handler: Handler, ctx: RunnerContext, *, limit: float = 20.0
     settings, notes = Settings.read(ctx.config)
     async with asyncio.timeout(limit):
         return [event async for event in run(ctx, host_over(handler, ctx), settings, notes, Worker())]
+
+
+def sent(handler: Handler, call: int = 0) -> str:
+    """The messages of a streamed model call, as JSON text."""
+    return json.dumps(handler.requests("invoke_llm_stream")[call]["messages"], ensure_ascii=False)
 
 
 def said(events: Sequence[Event]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 
 import pytest
@@ -86,13 +85,9 @@ async def test_C6_an_emoji_split_over_two_chunks_is_whole() -> None:
 # --- hostile text on the way to the model
 
 
-def sent(handler: Handler, call: int = 0) -> str:
-    return json.dumps(handler.requests("invoke_llm_stream")[call]["messages"], ensure_ascii=False)
-
-
 @pytest.mark.parametrize("bad", ["\ud83d", "\x00"], ids=["surrogate", "NUL"])
 @pytest.mark.parametrize("place", ["history", "input", "sender", "prompt", "steering", "actor"])
-async def test_pitfalls_lone_surrogates_and_nul_reach_no_provider(place: str, bad: str) -> None:
+async def test_B5_lone_surrogates_and_nul_reach_no_provider(place: str, bad: str) -> None:
     pulls = iter([{"items": [follow_up(f"x{bad}")]}])
     answers: dict[str, object] = {}
     if place == "history":

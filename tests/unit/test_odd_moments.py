@@ -36,16 +36,10 @@ from tests.unit.border import (
     follow_up,
     row,
     said,
+    sent,
     snapshots,
     text_frame,
 )
-
-
-def sent(handler: Handler, call: int = 0) -> str:
-    return json.dumps(handler.requests("invoke_llm_stream")[call]["messages"], ensure_ascii=False)
-
-
-# --- models
 
 
 async def test_B4_the_person_is_told_that_pictures_were_left_out() -> None:

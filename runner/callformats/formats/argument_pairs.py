@@ -109,7 +109,7 @@ def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None
     if ends is None:
         return None
     end, marker = ends.start(), ends[0]
-    if marker != pairs.value_close and _value_goes_on(text, end, marker, pairs):
+    if marker != pairs.value_close and _value_goes_on(text, end, pairs):
         closed = text.find(pairs.value_close, end)
         return key, text[start:closed], closed + len(pairs.value_close), clean
     if marker == pairs.value_close:
@@ -117,7 +117,7 @@ def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None
     return key, text[start:end], end, False
 
 
-def _value_goes_on(text: str, end: int, marker: str, pairs: Pairs) -> bool:
+def _value_goes_on(text: str, end: int, pairs: Pairs) -> bool:
     """A marker that stands inside a value: the value's own closer comes before the next pair opens."""
     closed = text.find(pairs.value_close, end)
     if closed < 0:

@@ -48,7 +48,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     here = skip_space(text, here + len("[ARGS]") if marked else here)
     if here >= len(text) or text[here] != "{":
         return _no_arguments(text, name, here, complete, marked)
-    return _with_arguments(text, at, here, complete, name[1], own_id[1] if own_id else None)
+    return _with_arguments(text, here, complete, name[1], own_id[1] if own_id else None)
 
 
 def _list_or_wait(text: str, at: int, start: int, complete: bool) -> Outcome:
@@ -67,7 +67,7 @@ def _no_arguments(text: str, name: re.Match[str], here: int, complete: bool, mar
     return Block(name.end() if not marked else here, (Candidate(name[1], {}, name[0]),))
 
 
-def _with_arguments(text: str, at: int, here: int, complete: bool, name: str, own_id: str | None) -> Outcome:
+def _with_arguments(text: str, here: int, complete: bool, name: str, own_id: str | None) -> Outcome:
     parsed = parse(text, here)
     if parsed.state in (State.OPEN, State.CUT) and not complete:
         return UNFINISHED

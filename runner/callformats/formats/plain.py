@@ -68,7 +68,7 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         if not _names_fit(more, names):
             return GaveUp(end)
         if parsed.state is not State.WHOLE:
-            return _unended(parsed, (*found, *more), text, at) if complete else UNFINISHED
+            return _unended((*found, *more), text) if complete else UNFINISHED
         found += more
         if not found:
             return GaveUp(end)
@@ -102,7 +102,7 @@ def _bare_name(one: Candidate) -> bool:
     return one.arguments is None
 
 
-def _unended(parsed: Parsed, found: tuple[Candidate, ...], text: str, at: int) -> Outcome:
+def _unended(found: tuple[Candidate, ...], text: str) -> Outcome:
     """The reply ends inside the value: a call without closers, or one that is cut, if its name is known."""
     if not found or any(not one.name for one in merge_halves(found)):
         return GaveUp(len(text))

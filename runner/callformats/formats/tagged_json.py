@@ -23,8 +23,6 @@ from runner.callformats.loose_json import State, parse
 from runner.callformats.shapes import candidates, dumps, merge_halves
 from runner.events import Json
 
-_LEAD_CHARACTERS = 40
-
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:

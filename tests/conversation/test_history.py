@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.conversation.history import EARLIER_CUT, Row, ToolMemoryForm, read_row, rows_before, units_of
+from runner.conversation.history import EARLIER_CUT, Row, ToolMemoryForm, read_row, units_of
 from runner.conversation.record import KEY, RecordedCall, build
 from runner.conversation.request import Request
 from runner.conversation.speakers import Speakers
@@ -117,22 +117,8 @@ def test_B5_no_readable_row_is_lost(items: list[TranscriptItem]) -> None:
     assert all(each.text in whole for each in rows)
 
 
-def test_B5_the_current_event_and_what_is_newer_are_left_to_steering() -> None:
-    newest_first = [
-        row("user", "later", 5),
-        row("user", "now", 4, event_id="now"),
-        row("assistant", "b", 3),
-        row("user", "a", 2),
-    ]
-    assert [item.content for item in rows_before(newest_first, "now")] == ["a", "b"]
-
-
-def test_B5_without_the_current_event_every_row_is_older() -> None:
-    assert [item.content for item in rows_before([row("assistant", "b", 2), row("user", "a", 1)], "now")] == ["a", "b"]
-
-
 def test_B5_no_rows_are_no_units() -> None:
-    assert rows_before([], "now") == [] and units_of([], PRIVATE, ToolMemoryForm.TURNS) == ()
+    assert units_of([], PRIVATE, ToolMemoryForm.TURNS) == ()
 
 
 def test_B5_text_comes_from_content_json_never_from_the_4000_characters() -> None:

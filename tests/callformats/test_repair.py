@@ -1,0 +1,108 @@
+"""S1: what is mended, what is refused, and that nothing cut off is ever completed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner.callformats import Fault, read
+from runner.conversation.request import ToolSpec
+
+from .offer import SEARCH, TOOLS, calls, faults
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"',
+        '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"}',
+        '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"}}',
+        '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"}}}}</tool_call>',
+        '<tool_call>{"name": "write_file", "arguments": {"path": "a" "content": "b",}}</tool_call>',
+        '<tool_call>{"name="write_file","arguments>{"path": "a", "content": "b"}}',
+        '{"name": "write_file", "arguments": {"path": "a", "content": "b"}',
+        "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\nb\n</parameter>\n",
+    ],
+)
+def test_S1_missing_closers_are_added_when_every_string_is_closed(text: str) -> None:
+    assert calls(text) == [("write_file", {"path": "a", "content": "b"})]
+
+
+CUT = [
+    '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "half of it',
+    '{"name": "write_file", "arguments": {"path": "a", "content": "half of it',
+    '```json\n{"name": "write_file", "arguments": {"path": "a", "content": "half of it',
+    "<tool_call>\n<function=write_file>\n<parameter=path>\na\n</parameter>\n<parameter=content>\nhalf of it",
+    "<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n<arg_key>content</arg_key>\n<arg_value>ha",
+    "<|tool_call_start|>[write_file(path='a', content='half of it",
+    '<|tool_call>call:write_file{path:<|"|>a<|"|>,content:<|"|>half of it',
+    '[TOOL_CALLS]write_file[ARGS]{"path": "a", "content": "half of it',
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>write_file<｜tool▁sep｜>{"path": "a", "content": "half of it',
+    '<|channel|>commentary to=functions.write_file<|message|>{"path": "a", "content": "half of it',
+    '<|tool_call_begin|>functions.write_file:0<|tool_call_argument_begin|>{"path": "a", "content": "half of it',
+    '<invoke name="write_file">\n<parameter name="path">a</parameter>\n<parameter name="content">half of it',
+    'Action: write_file\nAction Input: {"path": "a", "content": "half of it',
+]
+
+
+@pytest.mark.parametrize("text", CUT)
+@pytest.mark.parametrize("tools", [TOOLS, [ToolSpec("write_file", "", {})]], ids=["schema", "anything goes"])
+def test_S1_a_string_cut_off_midway_is_never_completed(text: str, tools: list[ToolSpec]) -> None:
+    reading = read(text, tools)
+    assert reading.calls == ()
+    assert faults(reading) == [Fault.CUT_OFF]
+    assert reading.refusals[0].name == "write_file"
+    assert reading.problem == "the call to 'write_file' stops in the middle"
+    assert reading.text == ""
+
+
+@pytest.mark.parametrize("text", CUT)
+def test_S1_no_beginning_of_a_cut_call_ever_runs_with_half_a_string(text: str) -> None:
+    for end in range(len(text)):
+        for call in read(text[:end], TOOLS).calls:
+            assert call.arguments.get("content") is None or call.arguments["content"] == ""
+
+
+def test_S1_a_number_at_the_very_end_may_be_cut_too() -> None:
+    assert faults(read('<tool_call>{"name": "search", "arguments": {"query": "x", "limit": 1', TOOLS)) == [
+        Fault.CUT_OFF
+    ]
+
+
+def test_S1_a_repaired_call_runs_only_when_the_schema_accepts_it() -> None:
+    fits = '<tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "b"'
+    assert read(fits, TOOLS).calls[0].repaired
+    for arguments in ('{"path": "a"', '{"path": "a", "content": 3', '{"path": "a", "content": "b", "append": "yes"'):
+        reading = read(f'<tool_call>{{"name": "write_file", "arguments": {arguments}', TOOLS)
+        assert reading.calls == ()
+        assert reading.problem is not None
+
+
+def test_S1_a_clean_call_is_not_judged_by_the_schema_here() -> None:
+    reading = read('<tool_call>{"name": "write_file", "arguments": {"path": "a"}}</tool_call>', TOOLS)
+    assert [call.repaired for call in reading.calls] == [False]
+
+
+@pytest.mark.parametrize(
+    "body", ["not json", "{]", '{"name": "ping", "arguments": "no object"}', '{"name": "ping", x y}']
+)
+def test_S1_markup_that_makes_no_sense_is_refused_and_hidden(body: str) -> None:
+    reading = read(f"Before.\n<tool_call>{body}</tool_call>\nAfter.", TOOLS)
+    assert reading.calls == ()
+    assert reading.problem is not None
+    assert reading.text == "Before.\n\nAfter."
+
+
+def test_S1_one_broken_call_does_not_take_its_siblings_along() -> None:
+    good = '<tool_call>{"name": "ping", "arguments": {}}</tool_call>'
+    reading = read(f"{good}\n<tool_call>nonsense here</tool_call>\n{good}", TOOLS)
+    assert [call.name for call in reading.calls] == ["ping", "ping"]
+    assert faults(reading) == [Fault.UNREADABLE]
+
+
+def test_S1_the_tools_own_description_is_no_call() -> None:
+    echo = {"name": "search", "description": "Finds.", "parameters": dict(SEARCH.parameters)}
+    reading = read(json.dumps(echo), TOOLS)
+    assert faults(reading) == [Fault.SCHEMA_ECHO]
+    assert reading.text == ""
