@@ -146,12 +146,11 @@ class _Terms:
 
 def _view(prompt: Prompt, past: Past, speakers: Speakers, terms: _Terms) -> View:
     units = _with_unsaid(units_of((*past.leaving, *past.recent), speakers, terms.memory_form), terms.unsaid)
-    opening, units = _joined(prompt.opening, units)
     return View(
         system=_system(prompt, speakers, terms),
         units=units,
         tools=terms.catalogue.specs,
-        opening=opening,
+        opening=prompt.opening,
         leaving=_leaving(units, past),
         before=units_of(past.older, speakers, terms.memory_form),
         before_span=past.older_span,
@@ -164,15 +163,6 @@ def _leaving(units: tuple[Unit, ...], past: Past) -> int:
         return leading(units, past.leaving[-1].cursor) if past.leaving else 0
     except ValueError:
         return 0
-
-
-def _joined(opening: tuple[Unit, ...], units: tuple[Unit, ...]) -> tuple[tuple[Unit, ...], tuple[Unit, ...]]:
-    """An opening that ends on a user row goes on in the first user turn of the chat: roles alternate (B5)."""
-    if not opening or not isinstance(last := opening[-1], UserTurn):
-        return opening, units
-    if units and isinstance(first := units[0], UserTurn):
-        return opening[:-1], (replace(first, parts=(*last.parts, *first.parts)), *units[1:])
-    return opening[:-1], (last, *units)
 
 
 def _with_unsaid(units: tuple[Unit, ...], unsaid: Sequence[tuple[RecordedCall, ...]]) -> tuple[Unit, ...]:

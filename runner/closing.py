@@ -36,7 +36,7 @@ class Closing:
         self._around = around
         self._parts = parts
         self._deadline = around.deadline
-        self._saved = False
+        self._saving = False
 
     async def settle(self, *lines: Log, silent: bool, wordless: bool) -> None:
         """Everything that comes before the last look for follow-ups, the log included (G1).
@@ -92,16 +92,18 @@ class Closing:
         return self._parts.memory.record(speakers.names if speakers.group else {})
 
     async def _save_checkpoint(self) -> bool:
-        """Once a run at most (F6); whether the Host was asked: it costs no call when nothing was learned."""
-        if self._saved or not self._around.ctx.context.available_apis.state:
+        """Whether the Host was asked (F6): not when nothing was learned since, nor after a save that hung."""
+        if self._saving or not self._around.ctx.context.available_apis.state:
             return False
-        self._saved = True
+        self._saving = True
         host = self._around.host
-        return await self._parts.context.save(
+        asked = await self._parts.context.save(
             partial(host.get_state, checkpoints.KEY),
             partial(host.set_state, checkpoints.KEY),
             partial(holds_row, host),
         )
+        self._saving = False
+        return asked
 
     def _collect_until(self) -> float:
         limit = _BUSY_COLLECT_LIMIT if self._parts.jobs.without_result else _COLLECT_LIMIT

@@ -24,6 +24,7 @@ from langbot_plugin.api.entities.builtin.runner.box import BoxBinding, BoxFile, 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIException
 from langbot_plugin.api.entities.builtin.runner.page_results import HistoryPage
+from langbot_plugin.api.entities.builtin.runner.run_ledger import AgentRun
 from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
 from langbot_plugin.api.proxies.runner import PermissionDeniedError, RunnerAPIProxy
 from pydantic import ValidationError
@@ -115,6 +116,9 @@ class Host(Protocol):
 
     async def cancel_requested(self) -> bool:
         """Whether the Host was asked to stop this run (G2)."""
+
+    async def runs(self) -> list[AgentRun]:
+        """The newest runs of this conversation by this runner, this one among them; at most 100, newest first."""
 
     async def has_taken(self, place: int) -> bool:
         """Whether the Host has come to this run's result number `place` (from 1), and so is done with those before."""
@@ -246,6 +250,10 @@ class ProxyHost:
             return False
         with _failures("run_get"):
             return (await self._api.run_get()).cancel_requested_at is not None
+
+    async def runs(self) -> list[AgentRun]:
+        with _failures("run_list"):
+            return (await self._api.run_list(limit=PAGE_LIMIT)).items
 
     async def has_taken(self, place: int) -> bool:
         with _failures("has_taken"):

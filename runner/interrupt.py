@@ -26,26 +26,31 @@ _SESSION_GONE = "not found or expired"
 
 
 class PollBudget:
-    """At most ten polls a second, shared by every run of this worker."""
+    """At most ten polls a second, shared by every run of this worker in the order they ask: where there are more runs,
+    each is polled less often, none never.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._recent: deque[float] = deque(maxlen=_PER_SECOND)
 
-    def take(self) -> bool:
-        """Whether a poll may go out now."""
-        now = self._clock()
-        if len(self._recent) == _PER_SECOND and now - self._recent[0] < 1.0:
-            return False
-        self._recent.append(now)
-        return True
+    def turn(self) -> float:
+        """Take the next free place; the seconds until it."""
+        now = at = self._clock()
+        if self._recent:
+            at = max(at, self._recent[-1])
+        if len(self._recent) == _PER_SECOND:
+            at = max(at, self._recent[0] + 1.0)
+        self._recent.append(at)
+        return at - now
 
 
 async def watch(host: Host, budget: PollBudget) -> None:
     """Poll until the Host asks for a stop, then raise RunCancelled. Never returns."""
     while True:
         await asyncio.sleep(INTERVAL)
-        if budget.take() and await _asked_to_stop(host):
+        await asyncio.sleep(budget.turn())
+        if await _asked_to_stop(host):
             raise RunCancelled
 
 

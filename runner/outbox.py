@@ -132,7 +132,7 @@ class Outbox:
         while True:
             if self._pending is not None and not self._queue and self._clock() >= self._due:
                 self._take_pending()
-            if not self._queue and self._clock() - self._spoken >= HEARTBEAT:
+            if not self._queue and not self._hushed and self._clock() - self._spoken >= HEARTBEAT:
                 self._queue.append(Log("still working", "debug"))
             if self._queue:
                 self._spoken = self._clock()
@@ -152,6 +152,9 @@ class Outbox:
     async def _wait(self) -> None:
         """Sleep until something is posted, the pending snapshot is due, or the silence has lasted too long."""
         self._changed.clear()
+        if self._hushed:
+            await self._changed.wait()  # for the last words, however long closing what is open takes
+            return
         until = self._spoken + HEARTBEAT
         if self._pending is not None:
             until = min(until, self._due)

@@ -113,7 +113,7 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     rounds = _rounds(around, start, jobs)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
     own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
-    steering = Steering(around.host, start.speakers, own)
+    steering = Steering(around.host, start.speakers, own, around.ctx.run_id)
     return Parts(context, view, turns, rounds, steering, start.memory, manner, jobs)
 
 

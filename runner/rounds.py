@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from config.notices import Notice
 from runner import clock
 from runner.conversation.request import ToolSpec
-from runner.conversation.units import AssistantTurn, Part, Text, UserTurn
+from runner.conversation.units import AssistantTurn, Part, Text, ToolImage, UserTurn
 from runner.memory import ToolMemory
 from runner.models.reply import Reply
 from runner.progress import TOOL_PATIENCE, Progress
@@ -171,5 +171,6 @@ def _pictures(outcomes: Sequence[Outcome]) -> UserTurn | None:
     parts: list[Part] = []
     for outcome in outcomes:
         if outcome.rendered.images:
-            parts += [Text(f"[Pictures returned by {outcome.call.name}]"), *outcome.rendered.images]
+            pictures = (ToolImage(image.base64, image.url) for image in outcome.rendered.images)
+            parts += [Text(f"[Pictures returned by {outcome.call.name}]"), *pictures]
     return UserTurn(tuple(parts)) if parts else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from langbot_plugin.api.entities.builtin.runner.run_ledger import AgentRun
 from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
@@ -20,7 +21,8 @@ from runner.host import STEERING_LIMIT, Host
 class Steering:
     """Pulls follow-ups of one run.
 
-    `event_id`: of the current message; None where newer messages of the chat belong to other runs (J5).
+    `event_id`: of the current message; None where newer messages of the chat belong to other runs (J5). `run_id`: this
+    run's own.
     `pulled` counts what came, `unanswered` what came since the last reply, `failed_pulls` what could not be asked for;
     `newest_text` is what was said last. All for the log and the language of notices.
     """
@@ -28,6 +30,7 @@ class Steering:
     host: Host
     speakers: Speakers
     event_id: str | None = None
+    run_id: str = ""
     pulled: int = 0
     unanswered: int = 0
     failed_pulls: int = 0
@@ -79,8 +82,19 @@ class Steering:
         newer = rows_after(page.items, self.event_id)
         known = self._heard | self._recovered
         missed = [item for item in newer if item.role == "user" and item.event_id not in known]
+        missed = await self._ours(missed) if missed else []
         self._recovered.update(item.event_id for item in missed)
         return missed
+
+    async def _ours(self, missed: Sequence[TranscriptItem]) -> list[TranscriptItem]:
+        """Without messages that other runs of the chat are for: a bot may allow several at once."""
+        try:
+            runs = await self.host.runs()
+        except HostCallFailed:
+            return list(missed)  # one run at a time is what LangBot does unless it is told otherwise
+        own = next((run for run in runs if run.run_id == self.run_id), None)
+        others = [run for run in runs if run.run_id != self.run_id]
+        return [item for item in missed if not any(_took(run, own, item) for run in others)]
 
     def _row_part(self, item: TranscriptItem) -> Text:
         row = read_row(item)
@@ -95,3 +109,14 @@ class Steering:
         if actor is not None and actor.actor_id and actor.actor_name:
             self.speakers = Speakers(self.speakers.group, {**self.speakers.names, actor.actor_id: actor.actor_name})
         return parts_of_input(item.input, actor.actor_id if actor else None, self.speakers)
+
+
+def _took(run: AgentRun, own: AgentRun | None, item: TranscriptItem) -> bool:
+    """Whether another run is for a message: it was begun for it, or, as the oldest one at work, it claimed it."""
+    if run.event_id == item.event_id:
+        return True
+    if own is None or run.id is None or own.id is None or run.id > own.id:
+        return False
+    # A run that LangBot lost in a restart has no end on record.
+    ended = run.finished_at if run.finished_at is not None else run.deadline_at
+    return ended is None or (ended > (own.started_at or 0) and ended >= (item.created_at or 0))

@@ -132,9 +132,9 @@ class Turns:
             with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
                 request = await self._view.request(model.id, visible=self._visible.shown, conclude=conclude)
         except InputTooLarge as fault:
-            if not self._view.is_tightened(model.id):
+            if self._models.lineup.is_last or not self._view.is_narrowed(model.id):
                 raise
-            # What fits no half of what a model refused may well fit the next model (C7).
+            # What does not fit a model that refused may well fit the next one (C7).
             raise ModelFailed(model.id, ModelTrouble.OVERFLOW, str(fault)) from fault
         reader = ReplyReader(model.id)
         reading = self._manner.reading(model.id)

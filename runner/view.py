@@ -54,7 +54,7 @@ class RunView:
         return self._without_images
 
     def add(self, unit: Unit) -> None:
-        """Append a unit. Neighbouring user turns become one, so that roles alternate (B5)."""
+        """Append a unit. Neighbouring user turns of this run become one; those of earlier runs stay by themselves."""
         if self._without_images:
             unit = _blind(unit)
         if self._calls_in_words and isinstance(unit, AssistantTurn) and unit.calls:
@@ -63,7 +63,7 @@ class RunView:
             return
         units = self._view.units
         last = units[-1] if units else None
-        if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
+        if isinstance(unit, UserTurn) and isinstance(last, UserTurn) and last.span is unit.span is None:
             units = (*units[:-1], replace(last, parts=(*last.parts, *unit.parts)))
         else:
             units = (*units, unit)
@@ -157,18 +157,18 @@ class RunView:
         """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
         budget = self._budget(failure.model_id)
         kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
-        if kind is Overflow.NONE or self.is_tightened(failure.model_id):
-            return False
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
-        elif failure.cause not in RETRYABLE_TROUBLES:
+        if kind is Overflow.NONE or failure.model_id in self._tightened:
+            return False
+        if kind is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
             self._suspected = failure.model_id, self._tokens
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
         return True
 
-    def is_tightened(self, model_id: str) -> bool:
-        """Whether a model's budget was halved in this run."""
-        return model_id in self._tightened
+    def is_narrowed(self, model_id: str) -> bool:
+        """Whether a model's budget is smaller than set, since it refused a request in this run or an earlier one."""
+        return self._budget(model_id).narrowed
 
     def _doubt(self) -> None:
         self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)

@@ -16,11 +16,15 @@ NEAR: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """All in tokens. `cap` is a tighter limit on the input after a refusal, None without one (C7)."""
+    """All in tokens. `cap` is a tighter limit on the input after a refusal in this run, None without one (C7).
+
+    `learned`: the window is what a refusal in an earlier run taught, and smaller than what the owner set.
+    """
 
     window: int
     reserve: int
     cap: int | None = None
+    learned: bool = False
 
     @classmethod
     def of(cls, window: int, reserve: int, *, reported: Json = None, learned: int | None = None) -> Self:
@@ -31,16 +35,22 @@ class Budget:
         known = window
         if isinstance(reported, int) and not isinstance(reported, bool) and reported > 0:
             known = min(known, reported)
-        if learned is not None and learned >= LEAST_WINDOW:
-            known = min(known, learned)
+        smaller = learned is not None and LEAST_WINDOW <= learned < known
+        if learned is not None and smaller:
+            known = learned
         known = max(known, LEAST_WINDOW)
-        return cls(known, max(0, min(reserve, known // 4)))
+        return cls(known, max(0, min(reserve, known // 4)), learned=smaller)
 
     @property
     def input(self) -> int:
         """Tokens a request may have, system, tools and conversation together."""
         room = self.window - self.reserve
         return room if self.cap is None else min(room, self.cap)
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether this model takes less than the owner's settings say; another one may take more (C7)."""
+        return self.learned or self.cap is not None
 
     @property
     def near(self) -> int:

@@ -19,18 +19,19 @@ from typing import Final
 
 from runner.context import checkpoint as checkpoints
 from runner.context import patience
-from runner.context.budget import Budget, planning_scale
+from runner.context.budget import LEAST_WINDOW, Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
 from runner.context.digest import condense, digest
 from runner.context.folding import Fold, closed, folded, gap_of, stretch
 from runner.context.keeping import with_identifiers
 from runner.context.meter import Meter
+from runner.context.overflow import Overflow, recognise
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
 from runner.context.reference import bounded
 from runner.context.summary import MARGIN, Draft, Material, Refusal, Summarise, draft, judge, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import Span, System, Unit
+from runner.conversation.units import Alternation, Span, System, Unit
 from runner.errors import HostCallFailed, InputTooLarge, ModelFailed, ModelTrouble
 from runner.events import Json
 
@@ -179,6 +180,12 @@ def _digested(material: Material, bounds: _Bounds) -> _Made:
     return _Made(text, rows if whole else (), () if whole else rows)
 
 
+def _was_too_long(failure: ModelFailed) -> bool:
+    """Only the Host's or a provider's own words count: the size of a summary request is not known to it (F5)."""
+    said = recognise(failure.text, counted=0, window=1) is Overflow.SAID
+    return said or failure.cause is ModelTrouble.OVERFLOW
+
+
 class Context:
     """One run's context. Not shared between runs.
 
@@ -212,7 +219,9 @@ class Context:
         self._durable, self._unread, self._empty = durable, unread, empty
         self._summary = checkpoint.summary if checkpoint else ""
         self._patience = patience.read(checkpoint.notes.get(patience.KEY) if checkpoint else None)
+        self._saved: Checkpoint | None = None
         self._scale = 1.0
+        self._alternation = Alternation()
         self.spent = Spent()
 
     @property
@@ -226,8 +235,12 @@ class Context:
         return self._checkpoint
 
     def learn(self, model: str, refused: int) -> None:
-        """A model refused a request of that many Host tokens: from the next run on that is its window (C7)."""
-        self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
+        """A model refused a request of that many Host tokens: from the next run on that is its window (C7).
+
+        One that refuses what every model takes teaches nothing, and what is known of it stays.
+        """
+        if refused >= LEAST_WINDOW:
+            self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
 
     def note(self, name: str, value: Json) -> None:
         """Remember something else about the conversation, next to the summary (`Checkpoint.notes`)."""
@@ -237,7 +250,8 @@ class Context:
     def request(self, view: View) -> Request:
         """The view as a request, the summary as the last block of its system message."""
         block = summary_block(self._summary) if self._summary else None
-        return Request(replace(view.system, summary=block), (*view.opening, *view.units), view.tools)
+        units = self._alternation.of((*view.opening, *view.units))
+        return Request(replace(view.system, summary=block), units, view.tools)
 
     async def fit(self, view: View, *, model: str, budget: Budget, visible: bool) -> Fitted:
         """The next request, within the budget by the Host's count.
@@ -332,10 +346,9 @@ class Context:
                 reply = await summarise(asked.request)
             except ModelFailed as failure:
                 self._log(f"context: no summary: {failure}")
-                if failure.cause is ModelTrouble.TIMEOUT:
-                    self._patience = self._patience.took_too_long(asked.replaced)
+                if failure.cause is ModelTrouble.TIMEOUT or _was_too_long(failure):
+                    self._patience = self._patience.was_too_much(asked.replaced)
                     room = self._patience.limited(room)
-                room = room // 2 if failure.cause is ModelTrouble.OVERFLOW else room
                 continue
             judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
             if not isinstance(judged, Refusal):
@@ -372,7 +385,7 @@ class Context:
         store: Callable[[Json], Awaitable[None]],
         holds: Callable[[str], Awaitable[bool]],
     ) -> bool:
-        """Write the checkpoint if it changed: one read, at most one write. To be called once, at the end of the run.
+        """Write the checkpoint if it changed since it was read or saved: one read, at most one write.
 
         Returns whether the Host was asked for anything.
 
@@ -380,16 +393,31 @@ class Context:
         cursor; a HostCallFailed of theirs is logged and costs a later summary.
         """
         ours = self._checkpoint
-        if ours is None or ours == self._base:
+        if ours is None or ours == self._base or ours == self._saved:
             return False
         try:
             current = checkpoints.read(await load())
-            if self._base is None and ours.covers_until is not None and not await holds(ours.covers_until):
+            if await self._was_reset(current, ours, holds):
                 self._log("context: the conversation was reset; its summary is not remembered")
-                return True
-            merged = checkpoints.merge(self._base, current, ours)
-            if merged is not None:
-                await store(checkpoints.write(merged))
+            elif (merged := checkpoints.merge(self._base, current, ours)) is not None:
+                await self._store(merged, ours, store)
         except HostCallFailed as failure:
             self._log(f"context: the checkpoint was not saved: {failure}")
+        else:
+            self._saved = self._checkpoint
         return True
+
+    async def _was_reset(
+        self, current: Checkpoint | None, ours: Checkpoint, holds: Callable[[str], Awaitable[bool]]
+    ) -> bool:
+        """Whether the rows of our summary are gone. What is stored tells unless there was nothing before, or another
+        run has written since."""
+        unsure = self._base is None or (current is not None and current != self._base)
+        return unsure and ours.covers_until is not None and not await holds(ours.covers_until)
+
+    async def _store(self, merged: Checkpoint, ours: Checkpoint, store: Callable[[Json], Awaitable[None]]) -> None:
+        value = checkpoints.write(merged)
+        await store(value)
+        if merged.summary == ours.summary:
+            # The run may go on, and what it folds then builds on this.
+            self._base = self._checkpoint = checkpoints.read(value) or merged

@@ -53,10 +53,11 @@ def folded(checkpoint: Checkpoint | None, fold: Fold, *, time: float) -> Checkpo
         firsts.append(order(before.covers_from))
         lasts.append(order(before.covers_until))
     until = max(lasts)
-    unread = (_up_to(gap, gone) for gap in fold.unread)
-    gaps = (*before.gaps, *unread, *map(gap_of, fold.left))
+    gaps = (*before.gaps, *map(gap_of, fold.left))
     for span in fold.told:
         gaps = subtract(gaps, order(span.first), _end(span, before.gaps))
+    # Nobody has read these rows: a stretch that was told from before to behind them tells none of them.
+    gaps = (*gaps, *(_up_to(gap, gone) for gap in fold.unread if _low(gap) < until))
     for hole in fold.empty:
         gaps = subtract(gaps, _low(hole) + 1, order(hole.before) - 1)
     return replace(

@@ -25,7 +25,8 @@ _MOST_ROOM: Final = 100_000
 class Patience:
     """`failed`: compactions in a row for which no model wrote a summary; `rest`: so many more go without asking.
 
-    `room`: tokens a summary request may take since a larger one took too long; None: no limit but the budget's.
+    `room`: tokens a summary request may take since a larger one took too long or was refused; None: only the budget's
+    limit.
     """
 
     failed: int = 0
@@ -51,8 +52,8 @@ class Patience:
         failed = self.failed + 1
         return replace(self, failed=failed, rest=min(2 ** min(failed - 1, 10) - 1, _LONGEST_REST))
 
-    def took_too_long(self, tokens: int) -> Patience:
-        """A model did not answer a request for so many tokens in time: half of them from now on."""
+    def was_too_much(self, tokens: int) -> Patience:
+        """A model did not answer a request for so many tokens in time, or refused its length: half from now on."""
         return replace(self, room=max(LEAST_ROOM, self.limited(tokens) // 2))
 
     def written(self) -> Json:

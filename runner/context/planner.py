@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from runner.context.stubs import clip_results, clip_user, join_users, stub
+from runner.context.stubs import clip_results, clip_user, stub, without_pictures
 from runner.context.tokens import Prices
-from runner.conversation.units import Unit, UserTurn
+from runner.conversation.units import Unit, UserTurn, join_users
 from runner.errors import InputTooLarge
 
 ENOUGH: Final = 0.8
@@ -122,7 +122,9 @@ def plan(
         room = limits.summary_room(fixed)
         tokens = fixed.all + room + sum(sizes[first:])
         return Plan(Step.SUMMARISE, units[first:], units[:first], tokens, room, asked - first)
-    return _summarise(units, sizes, first, asked, summary, _Frame(fixed, limits, prices))
+    frame = _Frame(fixed, limits, prices)
+    units = _with_recent_pictures(units, sizes, tail_room(limits, fixed))
+    return _summarise(units, [prices.unit(unit) for unit in units], first, asked, summary, frame)
 
 
 def tail_room(limits: Limits, fixed: Fixed) -> int:
@@ -150,6 +152,15 @@ def _stub_old(units: tuple[Unit, ...], sizes: list[int], limits: Limits, fixed: 
     return tuple(stub(unit) if index < recent else unit for index, unit in enumerate(units))
 
 
+def _with_recent_pictures(units: tuple[Unit, ...], sizes: list[int], room: int) -> tuple[Unit, ...]:
+    """Pictures of tools stand in user turns, which stay: only the recent ones do, or a few screenshots fill it all."""
+    recent = _recent_from(sizes, room)
+    return tuple(
+        without_pictures(unit) if index < recent and isinstance(unit, UserTurn) else unit
+        for index, unit in enumerate(units)
+    )
+
+
 def _recent_from(sizes: list[int], room: int) -> int:
     """Index from which the last units together fit `room`; the last one always counts as recent."""
     index = len(sizes)
@@ -163,8 +174,8 @@ def _summarise(units: tuple[Unit, ...], sizes: list[int], first: int, asked: int
     kept_indexes = _kept(units, sizes, first, asked, tail_room(frame.limits, frame.fixed))
     older = tuple(unit for index, unit in enumerate(units) if index not in kept_indexes)
     room = frame.limits.summary_room(frame.fixed) if older else summary
-    kept = _alternating([unit for index, unit in enumerate(units) if index in kept_indexes])
-    question = len(_alternating([unit for index, unit in enumerate(units[: asked + 1]) if index in kept_indexes])) - 1
+    kept = _input_joined([unit for index, unit in enumerate(units) if index in kept_indexes])
+    question = len(_input_joined([unit for index, unit in enumerate(units[: asked + 1]) if index in kept_indexes])) - 1
     fitted, dropped = _fit(kept, frame.limits.input - frame.fixed.all - room, frame)
     if dropped and not older:
         room = frame.limits.summary_room(frame.fixed)
@@ -205,11 +216,12 @@ def _recent_turns(units: tuple[Unit, ...], sizes: list[int], first: int, end: in
     return kept
 
 
-def _alternating(units: list[Unit]) -> tuple[Unit, ...]:
+def _input_joined(units: list[Unit]) -> tuple[Unit, ...]:
+    """What was said to this run as one turn where nothing stands between; earlier messages stay units of their own."""
     result: list[Unit] = []
     for unit in units:
         last = result[-1] if result else None
-        if isinstance(unit, UserTurn) and isinstance(last, UserTurn):
+        if isinstance(unit, UserTurn) and isinstance(last, UserTurn) and last.span is unit.span is None:
             result[-1] = join_users(last, unit)
         else:
             result.append(unit)
@@ -245,6 +257,8 @@ def _fit_users(units: tuple[Unit, ...], space: int, frame: _Frame) -> tuple[Unit
     if frame.prices.units(units) <= space:
         return units
     *before, last = units
+    if isinstance(last, UserTurn) and (bare := without_pictures(last)) is not last:
+        return _fit_users((*before, bare), space, frame)
     smaller = clip_user(last, space - frame.prices.units(before), frame.prices) if isinstance(last, UserTurn) else None
     if smaller is None:
         raise InputTooLarge("newest message", WINDOW_SETTING, frame.prices.unit(last), space)

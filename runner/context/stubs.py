@@ -8,7 +8,7 @@ from typing import Final
 
 from runner.context.clipping import clip, clip_tokens
 from runner.context.tokens import MESSAGE_TOKENS, Prices
-from runner.conversation.units import AssistantTurn, Part, Text, ToolCall, ToolResult, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Part, Text, ToolCall, ToolImage, ToolResult, Unit, UserTurn
 
 LARGE: Final = 1_000
 """A tool result above this many characters is worth a stub."""
@@ -16,15 +16,27 @@ LARGE: Final = 1_000
 STUB: Final = 300
 """Characters a stub keeps, its note included."""
 
+PICTURE_GONE: Final = "[This picture is no longer shown.]"
+"""Stands where an older picture of a tool stood."""
+
 LEAST_TEXT: Final = 48
 """Tokens below which a cut text says nothing any more."""
 
 
 def stub(unit: Unit) -> Unit:
-    """The unit with short stubs for its large tool results; the same object when there is nothing to gain."""
-    if isinstance(unit, UserTurn) or all(len(result.text) <= LARGE for result in unit.results):
+    """The unit with short stubs for large results and pictures of tools; the same object when nothing is to gain."""
+    if isinstance(unit, UserTurn):
+        return without_pictures(unit)
+    if all(len(result.text) <= LARGE for result in unit.results):
         return unit
     return unit.with_results(tuple(_stub_result(result) for result in unit.results))
+
+
+def without_pictures(turn: UserTurn) -> UserTurn:
+    """The turn with words for the pictures of tools; the same object when there are none."""
+    if not any(isinstance(part, ToolImage) for part in turn.parts):
+        return turn
+    return replace(turn, parts=tuple(Text(PICTURE_GONE) if isinstance(p, ToolImage) else p for p in turn.parts))
 
 
 def _stub_result(result: ToolResult) -> ToolResult:
@@ -90,11 +102,3 @@ def clip_user(turn: UserTurn, tokens: int, prices: Prices) -> UserTurn | None:
 
 def _swap(part: Part, cut: dict[int, Text]) -> Part:
     return cut.get(id(part), part)
-
-
-def join_users(first: UserTurn, second: UserTurn) -> UserTurn:
-    """Two user turns that became neighbours, as one: roles alternate for every provider."""
-    span = second.span if first.span is None else first.span
-    if first.span is not None and second.span is not None:
-        span = replace(first.span, last=second.span.last)
-    return UserTurn(first.parts + second.parts, span)

@@ -79,14 +79,14 @@ class ToolMemoryForm(StrEnum):
 def units_of(
     rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm = ToolMemoryForm.TURNS
 ) -> tuple[Unit, ...]:
-    """Rows, oldest first, as units: neighbours of one role are one turn, roles alternate, a user turn is first."""
+    """Rows, oldest first, as units: a user turn is first, and each message a unit of its own (`Alternation`)."""
     for row in rows:
         if row.record is not None:
             speakers = speakers.knowing(row.record.speakers)
     units: list[Unit] = []
     for row in rows:
         if row.role == "user":
-            _add_user(units, Text(_by_others(speakers, row)), row.cursor)
+            units.append(_user_turn(_by_others(speakers, row), row))
         else:
             # Another runner's answers stand here, too, and in an own one people may have had the model write anything.
             _add_answer(units, replace(row, text=defang(row.text)), memory)
@@ -99,32 +99,22 @@ def _by_others(speakers: Speakers, row: Row) -> str:
     return defang(said) if speakers.group else said
 
 
-def _add_user(units: list[Unit], part: Text, cursor: str) -> None:
-    last = units[-1] if units else None
-    if isinstance(last, UserTurn) and last.span is not None:
-        units[-1] = UserTurn((*last.parts, part), Span(last.span.first, cursor))
-    else:
-        units.append(UserTurn((part,), Span(cursor, cursor)))
+def _user_turn(text: str, row: Row) -> UserTurn:
+    return UserTurn((Text(text),), Span(row.cursor, row.cursor))
 
 
 def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
     span = Span(row.cursor, row.cursor)
     last = units[-1] if units else None
     record = row.record if row.record is not None and row.record.turns else None
-    if isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE):
-        units[-1] = replace(last, text=f"{last.text}\n\n{row.text}", span=Span(_first(last.span, span), row.cursor))
-        return
-    if not isinstance(last, UserTurn):
-        units.append(UserTurn((Text(EARLIER_CUT),), span))
+    goes_on = isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE)
+    if not isinstance(last, UserTurn) and not goes_on:
+        units.append(_user_turn(EARLIER_CUT, row))
     if record is not None and memory is ToolMemoryForm.TEXT:
-        _add_user(units, Text(record.as_text()), row.cursor)
+        units.append(_user_turn(record.as_text(), row))
     elif record is not None and memory is ToolMemoryForm.TURNS:
         units.extend(record.as_units(row.key, span=span))
     units.append(AssistantTurn(row.text, span=span))
-
-
-def _first(earlier: Span | None, later: Span) -> str:
-    return earlier.first if earlier is not None else later.first
 
 
 def _text_of(content: object) -> str:

@@ -6,7 +6,7 @@ calls. Cuts, stubs and summaries work on these, so no request can ever hold a ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -26,6 +26,11 @@ class Image:
 
     base64: str | None = None
     url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolImage(Image):
+    """A picture that a tool returned (D4): nobody said it, and it gives way as results do (F4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,55 @@ class AssistantTurn:
 
 
 Unit = UserTurn | AssistantTurn
+
+
+def join_users(first: UserTurn, second: UserTurn) -> UserTurn:
+    """Two neighbouring user turns as one."""
+    return UserTurn(first.parts + second.parts, _both(first.span, second.span))
+
+
+def _join_answers(first: AssistantTurn, second: AssistantTurn) -> AssistantTurn:
+    return AssistantTurn(f"{first.text}\n\n{second.text}", span=_both(first.span, second.span))
+
+
+def _both(first: Span | None, second: Span | None) -> Span | None:
+    if first is None or second is None:
+        return first or second
+    return Span(first.first, second.last)
+
+
+class Alternation:
+    """Makes of neighbours of one role one turn, as every provider wants it (B5); the same one each time, since counting
+    goes by identity. In a conversation each message stays a unit of its own, so that older ones can go (F3).
+    """
+
+    def __init__(self) -> None:
+        # The units are held beside what they became, so that their ids cannot be given to other objects.
+        self._known: dict[tuple[int, int], tuple[Unit, Unit, Unit | None]] = {}
+
+    def of(self, units: Iterable[Unit]) -> tuple[Unit, ...]:
+        result: list[Unit] = []
+        for unit in units:
+            joined = self._joined(result[-1], unit) if result else None
+            result[-1 if joined else len(result) :] = [joined or unit]
+        return tuple(result)
+
+    def _joined(self, first: Unit, second: Unit) -> Unit | None:
+        """Two neighbours as one; None where they stay two."""
+        if isinstance(first, UserTurn) is not isinstance(second, UserTurn):
+            return None
+        key = id(first), id(second)
+        if key not in self._known:
+            self._known[key] = first, second, _join(first, second)
+        return self._known[key][2]
+
+
+def _join(first: Unit, second: Unit) -> Unit | None:
+    if isinstance(first, UserTurn) and isinstance(second, UserTurn):
+        return join_users(first, second)
+    if isinstance(first, AssistantTurn) and isinstance(second, AssistantTurn) and not first.calls and not second.calls:
+        return _join_answers(first, second)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

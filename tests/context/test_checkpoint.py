@@ -203,6 +203,20 @@ def test_F6_a_reply_read_without_its_question_stays_in_the_gap_before_it() -> No
     assert made.gaps == (Gap(None, "31"),)
 
 
+def test_F6_rows_that_nobody_read_stay_in_a_gap_when_rows_before_and_behind_them_are_told_together() -> None:
+    before = Checkpoint(summary="s", covers_from="1", covers_until="32", summaries=1)
+    made = folded(before, Fold("t", (Span("33", "328"),), unread=(Gap("132", "303"),)), time=2.0)
+    assert (made.covers_until, made.gaps) == ("328", (Gap("132", "303"),))
+    assert read(write(made)) == made
+
+
+def test_F6_rows_newer_than_all_that_is_told_need_no_gap() -> None:
+    before = Checkpoint(summary="s", covers_from="9", covers_until="32", gaps=(Gap(None, "9"),), summaries=1)
+    made = folded(before, Fold("t", (Span("4", "8"),), unread=(Gap("32", "90"),)), time=2.0)
+    assert (made.covers_until, made.gaps) == ("32", (Gap(None, "4"),))
+    assert read(write(made)) == made
+
+
 def test_F6_a_digest_leaves_its_rows_in_the_gap() -> None:
     made = folded(None, Fold("digest", told=(), left=(Span("1", "8"),)), time=1.0)
     assert made.covers_until == "8"

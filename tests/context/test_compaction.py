@@ -45,7 +45,7 @@ class Host:
 class Model:
     """A summariser with a script: each entry is a text, a reply or a failure; the last one repeats."""
 
-    def __init__(self, *script: str | SummaryReply | ModelTrouble) -> None:
+    def __init__(self, *script: str | SummaryReply | ModelTrouble | ModelFailed) -> None:
         self.script = list(script)
         self.asked: list[Request] = []
 
@@ -54,6 +54,8 @@ class Model:
         entry = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(entry, ModelTrouble):
             raise ModelFailed("s", entry, "scripted")
+        if isinstance(entry, ModelFailed):
+            raise entry
         return SummaryReply(entry) if isinstance(entry, str) else entry
 
 
@@ -362,6 +364,40 @@ async def test_F6_a_reset_during_the_first_compaction_leaves_nothing_behind() ->
     assert "reset" in setting.lines[-1]
 
 
+async def test_F6_after_a_reset_what_another_run_stored_since_does_not_let_old_words_back_in() -> None:
+    setting = Setting(Model(GOOD), checkpoint=Checkpoint(GOOD, "1", "1"))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store(write(Checkpoint(windows={"m1": 9_000})))
+    store.hidden = True
+    await setting.context.save(store.load, store.store, store.holds)
+    assert store.writes == 0
+    assert "reset" in setting.lines[-1]
+
+
+async def test_F6_what_changed_after_a_save_is_saved_too_and_nothing_twice() -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store()
+    await setting.context.save(store.load, store.store, store.holds)
+    assert not await setting.context.save(store.load, store.store, store.holds)
+    setting.context.note("offered", ["read"])
+    await setting.context.save(store.load, store.store, store.holds)
+    stored = read(store.value)
+    assert stored == setting.context.checkpoint and stored is not None and stored.summary
+    assert (stored.notes, store.writes) == ({"offered": ["read"]}, 2)
+
+
+async def test_J5_a_second_save_does_not_undo_what_another_run_reached_meanwhile() -> None:
+    setting = Setting(Model(GOOD))
+    await setting.fit(view(*history(60), user("now")))
+    store = Store(write(Checkpoint("Theirs reaches further.", "1", "999")))
+    await setting.context.save(store.load, store.store, store.holds)
+    setting.context.note("offered", ["read"])
+    await setting.context.save(store.load, store.store, store.holds)
+    stored = read(store.value)
+    assert stored is not None and (stored.covers_until, stored.notes) == ("999", {"offered": ["read"]})
+
+
 async def test_F6_other_things_are_remembered_beside_the_summary() -> None:
     setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}}))
     setting.context.note("offered", ["read"])
@@ -478,9 +514,20 @@ async def test_F5_one_summary_makes_up_for_all_failures() -> None:
     assert asked == [1, 1, 0, 1, 1, 1]
 
 
-async def test_F5_a_summary_that_took_too_long_is_asked_for_less_the_next_time() -> None:
-    model = Model(ModelTrouble.TIMEOUT, GOOD)
+@pytest.mark.parametrize(
+    "refusal", [ModelTrouble.TIMEOUT, ModelFailed("s", ModelTrouble.OTHER, "Model request failed: 上下文长度超限")]
+)
+async def test_F5_a_summary_that_took_too_long_or_was_too_long_is_asked_for_less_the_next_time(
+    refusal: ModelTrouble | ModelFailed,
+) -> None:
+    model = Model(refusal, GOOD)
     first = read(write(await compacted(Setting(model))))
     await compacted(Setting(model, checkpoint=first))
     sizes = [len(str(request.units[0])) for request in model.asked]
     assert sizes[1] < 0.7 * sizes[0]
+
+
+def test_C7_a_refusal_of_what_every_model_takes_does_not_undo_what_is_known() -> None:
+    setting = Setting(checkpoint=Checkpoint(windows={"m": 6_000}))
+    setting.context.learn("m", 300)
+    assert setting.context.checkpoint == Checkpoint(windows={"m": 6_000})

@@ -33,16 +33,16 @@ def test_F5_a_rest_ends_after_so_many_compactions() -> None:
 
 
 def test_F5_a_request_that_took_too_long_is_asked_for_half_and_after_a_summary_for_more_again() -> None:
-    slow = Patience().took_too_long(8_000)
+    slow = Patience().was_too_much(8_000)
     assert slow.limited(10_000) == 4_000 and slow.limited(3_000) == 3_000
-    assert slow.took_too_long(4_000).room == 2_000
+    assert slow.was_too_much(4_000).room == 2_000
     assert slow.succeeded().room == 8_000 and slow.succeeded().failed == 0
 
 
 @given(PATIENCES, st.lists(st.integers(0, 10**6), max_size=40))
 def test_F5_the_room_never_falls_below_what_a_summary_needs(patience: Patience, sizes: list[int]) -> None:
     for size in sizes:
-        patience = patience.took_too_long(size)
+        patience = patience.was_too_much(size)
     assert patience.limited(10**9) >= LEAST_ROOM
 
 

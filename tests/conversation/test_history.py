@@ -15,7 +15,7 @@ from runner.conversation.record import KEY, RecordedCall, build
 from runner.conversation.request import Request
 from runner.conversation.speakers import Speakers
 from runner.conversation.thoughts import without_thoughts
-from runner.conversation.units import AssistantTurn, Span, System, Unit, UserTurn
+from runner.conversation.units import Alternation, AssistantTurn, Span, System, Unit, UserTurn
 from runner.conversation.wire import Wire
 from tests.unit.border import row
 
@@ -71,7 +71,7 @@ ITEMS = st.builds(
 
 
 def roles_and_texts(units: Sequence[Unit]) -> list[tuple[str, object]]:
-    messages = Wire().messages(Request(System(), tuple(units)), "m")
+    messages = Wire().messages(Request(System(), Alternation().of(units)), "m")
     return [(message.role, message.content) for message in messages]
 
 
@@ -93,7 +93,7 @@ def test_B5_any_rows_make_a_legal_sequence(items: list[TranscriptItem], group: b
 @given(st.lists(ITEMS, max_size=12))
 def test_B6_remembered_calls_come_back_as_a_legal_sequence(items: list[TranscriptItem]) -> None:
     numbered = [item.model_copy(update={"cursor": str(place)}) for place, item in enumerate(items)]
-    messages = Wire().messages(Request(System(), read(*numbered)), "m")
+    messages = Wire().messages(Request(System(), Alternation().of(read(*numbered))), "m")
     before, before_calls, waiting, ids = "assistant", False, list[str](), list[str]()
     for message in messages:
         if message.role == "tool":
@@ -153,19 +153,24 @@ def test_B5_an_answer_at_the_edge_of_the_fetch_limit_gets_a_user_turn_before_it(
 
 def test_B5_in_a_group_every_row_of_a_joined_turn_names_its_speaker() -> None:
     speakers = Speakers(True, {"u1": "Ann"})
-    (turn,) = read(
+    said = read(
         row("user", "one", 1),
         row("user", "two", 2, metadata={"actor_id": 42}),
         row("user", "three", 3, metadata={}),
         speakers=speakers,
     )
+    (turn,) = Alternation().of(said)
     assert isinstance(turn, UserTurn)
     assert turn.text() == "[Ann] one\n\n[42] two\n\n[unknown sender] three"
 
 
-def test_F6_a_joined_turn_knows_the_first_and_the_last_row_it_was_made_of() -> None:
-    (turn,) = read(row("user", "one", 4), row("user", "two", 5), row("user", "three", 9))
+def test_F6_each_message_is_a_unit_of_its_own_and_the_joined_turn_knows_all_its_rows() -> None:
+    said = read(row("user", "one", 4), row("user", "two", 5), row("user", "three", 9))
+    assert [unit.span for unit in said] == [Span("4", "4"), Span("5", "5"), Span("9", "9")]
+    alternation = Alternation()
+    (turn,) = alternation.of(said)
     assert turn.span == Span("4", "9")
+    assert alternation.of(said)[0] is turn, "counting goes by identity"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, Tool, ToolCall
+from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, Tool, ToolCall, mcp_content
 from tests.host.tokens import count_text
 
 from .long_chats import (
@@ -25,7 +25,7 @@ from .long_chats import (
     summary_in,
     window,
 )
-from .scenes import counted, host_with, rounds_of
+from .scenes import assert_sound, counted, host_with, rounds_of
 
 
 class Chat:
@@ -113,6 +113,26 @@ def _stubbed(run: RunRecord) -> bool:
     """Whether stubs alone sufficed: then earlier results are short, and the newest are whole."""
     results = [str(message["content"]) for message in chats(run)[-1].messages if message["role"] == "tool"]
     return len(results) > 90 and len(results[0]) < 1_000 and len(results[-1]) > 10_000
+
+
+@pytest.mark.parametrize(("rounds", "at_once"), [(30, 1), (2, 9)])
+async def test_F4_older_pictures_of_tools_give_way_as_their_results_do(rounds: int, at_once: int) -> None:
+    """More screenshots than the window holds; what people said stays."""
+
+    def answer(request: ModelRequest) -> Reply:
+        if len(tool.calls) >= rounds * at_once:
+            return Reply("Done.")
+        return Reply("", tool_calls=[ToolCall("look")] * at_once)
+
+    shown = mcp_content("shown", {"type": "image_base64", "image_base64": "aGk="})
+    tool = Tool("look", result=shown)
+    model = Model("m1", default=model_that(answer), abilities=frozenset({"func_call", "vision"}))
+    host = host_with(models=[model], tools=[tool], config=window(8_000))
+    run = await host.say("Watch the screen.")
+    assert (run.status, run.final_text) == ("completed", "Done.")
+    assert len(tool.calls) == rounds * at_once
+    assert_within(run, budget_of(8_000))
+    await assert_sound(host, run)
 
 
 @pytest.mark.parametrize(("rounds", "size"), [(100, 500), (30, 20_000)])

@@ -20,6 +20,7 @@ from .long_chats import (
     chats,
     chatter,
     copied,
+    fact,
     model_that,
     nowhere,
     prose,
@@ -98,6 +99,25 @@ async def test_F6_a_checkpoint_is_written_once_a_run_however_often_it_was_compac
     assert order(checkpoint.covers_until) <= newest_before.seq, "steps of a run are no rows"
 
 
+async def test_F6_what_a_run_folds_after_a_follow_up_made_it_go_on_is_saved_too() -> None:
+    def answer(_: ModelRequest) -> Reply:
+        done = len(tool.calls)
+        if not host.runs[0].steering and not done:
+            assert host.steer("Now look it all up.")
+            return Reply("First.")
+        return Reply("Step. ", tool_calls=[ToolCall("look", {"n": done})]) if done < 20 else Reply("Done.")
+
+    tool = Tool("look", takes_dict=True, fn=lambda _: f"KEY-800-{len(tool.calls)}. {prose(Random(1), 120)}")
+    host = host_with(models=[Model("m1", default=model_that(answer))], tools=[tool], config=window(4_000))
+    chatter(host, Random(7), 40, 60)
+    run = await host.say("Hello.")
+    first, *_, last = (checkpoints.read(value) for value in saves(run))
+    assert first is not None and last is not None and last == stored(host)
+    assert order(last.covers_until or "0") > order(first.covers_until or "0")
+    assert len(saves(run)) == 2
+    await assert_sound(host, run)
+
+
 async def test_F6_a_run_that_compacts_nothing_reads_and_writes_no_state() -> None:
     host = host_with(replies=["Hello."])
     run = await host.say("hi")
@@ -174,6 +194,56 @@ async def test_F6_rows_of_another_runner_in_the_chat_are_part_of_it() -> None:
     checkpoint = stored(scene.host)
     assert checkpoint is not None and checkpoint.gaps == ()
     assert {f"KEY-900-{number}" for number in range(60)} <= scene.told
+
+
+async def test_F6_hundreds_of_rows_since_the_checkpoint_are_folded_or_stay_in_a_gap() -> None:
+    scene = Scene()
+    while (checkpoint := stored(scene.host)) is None or checkpoint.gaps:
+        await scene.say()
+    chatter(scene.host, Random(9), 300, 20)  # another runner had the chat for a while
+    await scene.say()
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and checkpoint.gaps
+    await scene.on(4)
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and not checkpoint.gaps
+
+
+async def test_F3_messages_that_got_no_answer_are_summarised_like_any_others() -> None:
+    """Forty-five of them, 12,000 tokens: together with the new one they were one turn that fits no request."""
+    scene = Scene(rows=0)
+    random = Random(1)
+    for number in range(45):
+        scene.host.remember(("user", f"Row {number} is about {fact(random, number)}. {prose(random, 190)}"))
+    run = await scene.say()
+    assert summaries(run) and chats(run)[0].roles == ["system", "user"]
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and checkpoint.gaps
+    await scene.on(6)
+    checkpoint = stored(scene.host)
+    assert checkpoint is not None and not checkpoint.gaps
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+async def test_F6_messages_of_one_side_leave_the_fetch_limit_into_the_summary(role: str) -> None:
+    """A group bot that seldom speaks, or one whose runs answer events: four hundred short rows, and room for all."""
+    told: set[str] = set()
+
+    def summary(request: ModelRequest) -> str:
+        told.update(FACT.findall(request.text))
+        return copied(request)
+
+    host = host_with(models=[Model("m1", default=model_that("Noted.", summary))], config=window(200_000))
+    random = Random(1)
+    for number in range(400):
+        host.remember((role, f"Row {number} is about {fact(random, number)}."))
+    for _ in range(5):
+        run = await host.say("And now?")
+        assert run.final_text == "Noted."
+        assert nowhere(host, told) == []
+    checkpoint = stored(host)
+    assert checkpoint is not None and checkpoint.covers_until is not None and not checkpoint.gaps
+    assert len(told) >= 350
 
 
 async def test_J5_runs_of_one_chat_at_the_same_time_lose_no_row() -> None:
@@ -300,7 +370,7 @@ async def test_F6_a_run_that_fails_after_a_refusal_remembers_the_window_all_the_
     host.config["prompt"] = [{"role": "system", "content": prose(Random(1), 700)}]
     host.world.prompt[:] = []
     run = await host.say("And now?")
-    assert run.status == "failed"
+    assert run.finish_reason == "error"
     checkpoint = stored(host)
     assert checkpoint is not None and list(checkpoint.windows) == ["m1"]
 
@@ -321,4 +391,4 @@ async def test_F6_a_hanging_save_does_not_hold_a_failed_run_open() -> None:
     host.fail("state_get", Fault.hang())
     async with asyncio.timeout(20):
         run = await host.say("And now?")
-    assert run.status == "failed"
+    assert run.finish_reason == "error"

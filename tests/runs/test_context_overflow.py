@@ -201,3 +201,45 @@ async def test_C7_an_overflow_in_a_later_turn_keeps_the_rounds_and_what_was_show
     assert run.requests[-1].tokens <= run.requests[-2].tokens
     assert_within(run, budget_of(32_000))
     await assert_sound(host, run)
+
+
+async def test_C7_a_model_whose_learned_window_is_too_small_gives_way_to_the_next_in_later_runs_too() -> None:
+    """The tools alone need more than the first model ever takes; the second takes them."""
+    tools = [Tool(f"tool_{number}", description="word " * 60) for number in range(20)]
+    refuses = Model("m1", default=Reply(error=Reason.CONTEXT_LENGTH))
+    second = Model("m2", default=model_that("I am the second."))
+    host = host_with(models=[refuses, second], tools=tools, config=window(32_000))
+    for _ in range(3):
+        run = await host.say("Hello")
+        assert (run.status, run.final_text) == ("completed", "I am the second.")
+        await assert_sound(host, run)
+    assert [request.model for request in run.requests] == ["m2"]
+
+
+async def test_C7_where_no_further_model_is_left_the_person_reads_that_it_is_too_large() -> None:
+    tools = [Tool(f"tool_{number}", description="word " * 60) for number in range(20)]
+    host = host_with(models=[Model("m1", default=Reply(error=Reason.CONTEXT_LENGTH))], tools=tools)
+    for _ in range(2):
+        run = await host.say("Hello")
+        assert run.final_text == say(Notice.TOOLS_TOO_LARGE, Locale.EN_US)
+        assert run.finish_reason == "error"
+        await assert_sound(host, run)
+
+
+async def test_C7_a_second_refusal_of_a_run_is_remembered_too() -> None:
+    host = scene(refusing(Reason.CONTEXT_LENGTH, times=2))
+    run = await host.say("And now?")
+    assert learned(host) == {"m1": chats(run)[1].tokens}
+
+
+async def test_F5_a_summary_request_that_a_model_refuses_as_too_long_is_smaller_in_a_later_run() -> None:
+    """The owner left the window at 200,000; the model's own is 6,000."""
+    host = host_with(models=[Model("m1", default=model_that("Here."), window=6_000)], config=window(200_000))
+    chatter(host, Random(9), 300, 60)
+    written = 0
+    for turn in range(8):
+        run = await host.say(f"Turn {turn}")
+        written += sum(request.tokens <= 6_000 for request in summaries(run))
+    assert written >= 3
+    checkpoint = stored(host)
+    assert checkpoint is not None and checkpoint.gaps

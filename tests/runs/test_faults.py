@@ -185,9 +185,9 @@ class Polls:
 
     left: int = 0
 
-    def take(self, _budget: object) -> bool:
+    def turn(self) -> float:
         self.left -= 1
-        return self.left >= 0
+        return 0.0 if self.left >= 0 else 3_600.0
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def polls(monkeypatch: pytest.MonkeyPatch) -> Polls:
     """The flag is looked at so often that a run of milliseconds has polls to fail."""
     made = Polls()
     monkeypatch.setattr(interrupt, "INTERVAL", 0.005)
-    monkeypatch.setattr(interrupt.PollBudget, "take", lambda budget: made.take(budget))
+    monkeypatch.setattr(interrupt.PollBudget, "turn", lambda _self: made.turn())
     return made
 
 

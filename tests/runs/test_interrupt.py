@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from runner import interrupt
+from runner.host import Host
 from tests.host import Fault, Reply, RunRecord, TestHost, Tool, ToolCall
 
 from .scenes import assert_sound, host_with, orphans, rows
@@ -29,14 +30,18 @@ class Polls:
 @pytest.fixture(autouse=True)
 def polls(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Polls()
-    ask = RunRecord.request_cancel
+    ask, poll = RunRecord.request_cancel, interrupt._asked_to_stop
 
     def request_cancel(run: RunRecord, reason: str | None = None) -> None:
         made.left = 1_000
         ask(run, reason)
 
+    async def asked_to_stop(host: Host) -> bool:
+        return made.take() and await poll(host)
+
     monkeypatch.setattr(interrupt, "INTERVAL", 0.02)
-    monkeypatch.setattr(interrupt.PollBudget, "take", lambda _self: made.take())
+    monkeypatch.setattr(interrupt.PollBudget, "turn", lambda _self: 0.0)
+    monkeypatch.setattr(interrupt, "_asked_to_stop", asked_to_stop)
     monkeypatch.setattr(RunRecord, "request_cancel", request_cancel)
 
 

@@ -25,7 +25,7 @@ async def settled() -> None:
 @pytest.fixture
 def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupt, "INTERVAL", 0.005)
-    monkeypatch.setattr(interrupt.PollBudget, "take", lambda _self: True)
+    monkeypatch.setattr(interrupt.PollBudget, "turn", lambda _self: 0.0)
 
 
 @pytest.mark.usefixtures("quick_polls")

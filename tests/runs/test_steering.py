@@ -254,3 +254,27 @@ async def test_G1_what_was_pulled_and_could_not_be_handled_is_named_in_the_log()
     run = await host.say("go")
     assert run.steering[-1][1] == "injected"
     assert any("follow-up" in log or "steering" in log for log in run.logs), run.logs
+
+
+async def test_G1_a_lost_pull_brings_no_message_of_another_run_of_the_same_chat() -> None:
+    """A bot that answers several messages of a chat at once: each by its own run."""
+    gate = asyncio.Event()
+
+    def reply(request: ModelRequest) -> Reply:
+        return Reply(f"to {request.last_user}") if any(m.get("tool_calls") for m in request.messages) else LOOK
+
+    async def look() -> str:
+        await gate.wait()
+        return "found"
+
+    host = host_with(models=[Model("m1", default=reply)], tools=[Tool("look", fn=look)])
+    first = host.start("one")
+    await first.until("call_tool")
+    second = host.start("two")
+    await second.until("call_tool")
+    host.fail("steering_pull", Fault.error(), times=2)
+    gate.set()
+    await asyncio.gather(first.wait(), second.wait())
+    assert "two" not in first.requests[-1].text
+    assert first.final_text == "to one"
+    assert first.calls.count("run_list") + second.calls.count("run_list") >= 1

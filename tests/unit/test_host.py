@@ -34,6 +34,7 @@ METHODS: dict[str, tuple[str, Method]] = {
     "call_tool": ("call_tool", lambda host: host.call_tool("t", {})),
     "steering": ("steering_pull", lambda host: host.steering()),
     "run_get": ("run_get", lambda host: host.cancel_requested()),
+    "run_list": ("run_list", lambda host: host.runs()),
     "has_taken": ("run_events_page", lambda host: host.has_taken(3)),
     "state_get": ("state_get", lambda host: host.get_state("k")),
     "state_set": ("state_set", lambda host: host.set_state("k", 1)),
@@ -61,6 +62,7 @@ def host(handler: Handler) -> ProxyHost:
     ctx = context()
     ctx.resources.tools = [type(ctx.resources).model_validate({"tools": [{"tool_name": "t"}]}).tools[0]]
     ctx.context.available_apis.run_events_page = True
+    ctx.context.available_apis.run_list = True
     return host_over(handler, ctx)
 
 
@@ -95,7 +97,9 @@ async def test_Q4_a_reply_of_another_shape_is_malformed_or_an_empty_answer_of_th
     except HostCallFailed as told:
         assert told.kind is HostFailure.MALFORMED
     else:
-        assert method in {"history_page", "steering", "has_taken"} and odd == {}, f"{got!r} was taken for an answer"
+        assert method in {"history_page", "steering", "run_list", "has_taken"} and odd == {}, (
+            f"{got!r} was taken for an answer"
+        )
 
 
 @pytest.mark.parametrize("odd", [[], "text", 5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 from dataclasses import dataclass, field
 
 import pytest
@@ -30,17 +31,33 @@ def test_G2_all_runs_together_poll_at_most_ten_times_in_any_second(pauses: list[
     taken = []
     for pause in pauses:
         clock.now += pause
-        if budget.take():
-            taken.append(clock.now)
+        taken.append(clock.now + budget.turn())
+    assert taken == sorted(taken)
     assert all(sum(at <= other < at + 1.0 for other in taken) <= 10 for at in taken)
 
 
-def test_G2_a_poll_is_allowed_again_once_a_second_has_passed() -> None:
+def test_G2_the_eleventh_poll_of_a_second_waits_for_the_next() -> None:
     clock = Clock()
     budget = PollBudget(clock)
-    assert [budget.take() for _ in range(11)] == [True] * 10 + [False]
-    clock.now = 1.0
-    assert budget.take()
+    assert [budget.turn() for _ in range(11)] == [0.0] * 10 + [1.0]
+    clock.now = 2.5
+    assert budget.turn() == 0.0
+
+
+@pytest.mark.parametrize("runs", [5, 20, 50])
+def test_G2_of_many_runs_each_is_polled_again_and_again(runs: int) -> None:
+    """Twenty seconds of runs that ask again a second after each answer."""
+    clock = Clock()
+    budget = PollBudget(clock)
+    waiting = [(number / runs, number) for number in range(runs)]
+    polled = [0] * runs
+    while (due := heapq.heappop(waiting))[0] < 20.0:
+        clock.now, number = due
+        answered = clock.now + budget.turn() + 0.002
+        polled[number] += 1
+        heapq.heappush(waiting, (answered + interrupt.INTERVAL, number))
+    assert max(polled) - min(polled) <= 2
+    assert min(polled) >= 3
 
 
 @dataclass

@@ -248,6 +248,20 @@ async def test_G1_where_nothing_was_shown_there_is_no_place_to_wait_for() -> Non
     assert reader.events == [Log("what it came to")]
 
 
+async def test_G2_no_sign_of_life_comes_between_a_wish_to_stop_and_the_last_words() -> None:
+    """The Host closes a stopped run at its first result, which has to be what was said so far."""
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    reader.ready()
+    clock.now += HEARTBEAT - 1
+    reader.outbox.hush()
+    clock.now += 2
+    assert not reader.ready() and reader.events == []
+    reader.outbox.finish(Answer("So far.", None, ()), Failed("stopped", "cancelled"))
+    assert reader.ready()
+    assert [type(event) for event in reader.events] == [Answer, Failed]
+
+
 async def test_G2_a_hushed_outbox_says_nothing_at_a_flush() -> None:
     clock = Clock()
     reader = Reader(Outbox(clock), clock)

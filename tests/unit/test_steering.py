@@ -62,8 +62,13 @@ def recovering(replies: list[object], rows: list[object], event_id: str | None =
         return answer
 
     handler = Handler(answers={"steering_pull": pull, "history_page": {"items": rows, "has_more": False}})
-    ctx = context(apis={"steering_pull": True, "history_page": True})
+    ctx = context(apis={"steering_pull": True, "history_page": True, "run_list": True})
     return Steering(host_over(handler, ctx), Speakers(True, {"u1": "Ann"}), event_id), handler
+
+
+def a_run(number: int, event_id: str, **more: object) -> dict[str, object]:
+    """A run of the chat as the Host's ledger tells it."""
+    return {"id": number, "run_id": f"run-{number}", "event_id": event_id, "status": "running", **more}
 
 
 def newest_first(*items: TranscriptItem) -> list[object]:
@@ -105,6 +110,40 @@ async def test_J5_messages_of_other_runs_are_never_taken_for_follow_ups(event_id
     pulled, handler = recovering([LOST, {"items": []}], ROWS, event_id)
     assert await pulled.pull() is None
     assert len(handler.requests("history_page")) == (event_id is not None)
+
+
+OWN = a_run(7, "e1", started_at=100)
+
+
+@pytest.mark.parametrize(
+    ("other", "ours"),
+    [
+        (a_run(8, "e2"), False),  # begun for that very message
+        (a_run(6, "e0"), False),  # older and still at work: it claims what is said
+        (a_run(6, "e0", finished_at=130), False),  # ended only after the message came
+        (a_run(6, "e0", finished_at=110), True),
+        (a_run(6, "e0", finished_at=100), True),  # ended before this one began
+        (a_run(6, "e0", deadline_at=90), True),  # lost in a restart of LangBot
+        (a_run(8, "e3"), True),  # younger: the oldest claims
+    ],
+)
+async def test_G1_what_another_run_of_the_chat_is_for_is_not_read_from_the_transcript(
+    other: dict[str, object], ours: bool
+) -> None:
+    said = row("user", "look", 2, event_id="e2").model_copy(update={"created_at": 120})
+    pulled, handler = recovering([LOST, {"items": []}], newest_first(row("user", "mine", 1), said))
+    pulled.run_id = "run-7"
+    handler.answers["run_list"] = {"items": [other, OWN]}
+    turn = await pulled.pull()
+    assert (turn is not None) == ours
+    assert len(handler.requests("run_list")) == 1
+
+
+async def test_Q4_a_host_that_cannot_list_its_runs_keeps_no_follow_up_back() -> None:
+    pulled, handler = recovering([LOST, {"items": []}], ROWS)
+    handler.answers["run_list"] = RuntimeError("away")
+    turn = await pulled.pull()
+    assert turn is not None and turn.text() == "[Ann] look\n> [image]"
 
 
 async def test_Q4_a_transcript_that_is_away_leaves_what_came() -> None:
