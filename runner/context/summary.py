@@ -131,7 +131,6 @@ def _block(name: str, body: str) -> str:
     return f'<conversation_part name="{name}">\n{body}\n</conversation_part>'
 
 
-_THINKING = re.compile(r"<(/?)thinking>", re.IGNORECASE)
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 _TAGS = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
 _CALL = re.compile(r"\A\W*(?:tool_calls?|function_calls?|function=|invoke\b|\|tool)", re.IGNORECASE)
@@ -144,7 +143,7 @@ _ERROR = re.compile(
 
 def plain(text: str) -> str:
     """A reply's text without thoughts, without our tags, without a fence around all of it."""
-    bare = without_thoughts(_THINKING.sub(r"<\1think>", text))
+    bare = without_thoughts(text, written=True)
     bare = _TAGS.sub("", bare).strip()
     fenced = _FENCE.match(bare)
     return fenced.group(1).strip() if fenced else bare
