@@ -7,24 +7,24 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
 from runner.callformats.found import Found, Names
-from runner.callformats.leads import LEAD_OF, Beginning, Fence, Lead, fence, lead
+from runner.callformats.leads import ADDRESSEE, LEAD_OF, Beginning, Fence, Lead, fence, lead, next_addressee
 from runner.callformats.lines import Line, NotLast, read_line
 from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
-from runner.callformats.registry import by_name
+from runner.callformats.registry import known_id
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
 from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
 from runner.callformats.tokens import closer_pattern, closers_of, tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
-from runner.conversation.request import ToolSpec
+from runner.conversation.offered import Offered
 
-Tools = Sequence[ToolSpec | Mapping[str, object]] | None
+Tools = Sequence[Offered] | None
 
 _ALWAYS_TRIED = 48  # characters: a held block this short is tried at every chunk
 _GROWTH = 1.25
@@ -57,7 +57,7 @@ class StreamReader:
         self._offers = Offers(tools)
         self._judge = Judge(self._offers, untrusted)
         self._tools = tools
-        self._format = _known(format)
+        self._format = known_id(format)
         self._thinking = thinking
         self._keep = keep_thoughts
         self._inner = False
@@ -75,6 +75,7 @@ class StreamReader:
         self._faults: list[Refusal] = []
         self._line_tried = False
         self._fresh = True
+        self._addressed = False
         self._fence: str | None = None
         self._next_try = 0
         self._eager = _EAGER_CLOSERS
@@ -169,10 +170,8 @@ class StreamReader:
     def _hide(self, to: int, *, block: bool = False) -> None:
         self._visible.hide(block=block)
         self._move(to)
-        self._line_tried = False
-        self._next_try = 0
-        self._eager = _EAGER_CLOSERS
-        self._before = "\n"
+        self._line_tried, self._before = False, "\n"
+        self._next_try, self._eager = 0, _EAGER_CLOSERS
 
     # --- visible text ----------------------------------------------------------------------------------------------
 
@@ -183,8 +182,10 @@ class StreamReader:
                 return begun
         match = self._tokens.pattern.search(self._text, self._at)
         self.steps += (match.end() if match else len(self._text)) - self._at
+        if self._addressed and self._to_next_addressee(match.start() if match else len(self._text)):
+            return True
         if match is None:
-            held = 0 if complete else self._tokens.held(self._text, self._at)
+            held = 0 if complete else self._tokens.held(self._text, self._at, ADDRESSEE if self._addressed else "")
             self._show(len(self._text) - held)
             return False
         if match[0] == "\n":
@@ -194,6 +195,16 @@ class StreamReader:
         if match.start() > self._at:
             self._show(match.start())
         return self._at_token(match[0], complete)
+
+    def _to_next_addressee(self, limit: int) -> bool:
+        """Whether Functionary names another addressee in mid-line: a call may begin there as on a new line."""
+        tried = self._before == "\n" and self._line_tried
+        mark = next_addressee(self._text, self._at, limit, tried=tried)
+        if mark < 0:
+            return False
+        self._show(mark)
+        self._before, self._line_tried = "\n", False
+        return True
 
     def _at_token(self, token: str, complete: bool) -> bool:
         end = self._at + len(token)
@@ -378,8 +389,9 @@ class StreamReader:
         self._hide(found.end)
         if found.thought is not None:
             self._begin_thought(found.thought)
-        elif to_all:
+        elif found.to_all:
             self._fresh = False
+            self._addressed = True
         return True
 
     def _fence_line(self, complete: bool) -> bool | None:
@@ -483,18 +495,6 @@ class StreamReader:
     # --- the end ------------------------------------------------------------------------------
 
     def _conclude(self) -> Reading:
-        calls: list[Call] = []
-        refusals = list(self._faults)
-        for one in self._found:
-            ruling = self._judge.rule(one.candidate, one.format_id, marked=one.marked)
-            if isinstance(ruling, Call):
-                calls.append(ruling)
-            else:
-                refusals.insert(len(refusals) - len(self._faults), ruling)
-        return Reading(self._visible.text, "".join(self._thought).strip(), tuple(calls), tuple(refusals))
-
-
-def _known(name: str | None) -> str | None:
-    """The id of the format named; None for `native`, `auto` and names of others: every format is read anyway (S1)."""
-    known = by_name().get(name) if name is not None else None
-    return known.id if known is not None else None
+        calls, refusals = self._judge.rule_all(self._found, frozenset(self._tokens.openers))
+        thought = "".join(self._thought).strip()
+        return Reading(self._visible.text, thought, calls, (*refusals, *self._faults))

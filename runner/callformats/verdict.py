@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from runner.callformats.block import Candidate
+from runner.callformats.found import Found as FoundCall
 from runner.callformats.loose_json import State, loads
 from runner.callformats.offers import Found, Offers
 from runner.callformats.reading import Call, Fault, Refusal
@@ -52,11 +53,28 @@ class Judge:
             return refuse(Fault.NOT_ACCEPTED)
         return Call(found.name, arguments, format_id, candidate.id, repaired)
 
+    def rule_all(self, found: Sequence[FoundCall], openers: Set[str]) -> tuple[tuple[Call, ...], tuple[Refusal, ...]]:
+        """Rules on everything a reply holds, in order. An opener behind a call, and then the end, is no candidate: it
+        was meant for the closer."""
+        calls: list[Call] = []
+        refusals: list[Refusal] = []
+        for one in found:
+            ruling = self.rule(one.candidate, one.format_id, marked=one.marked)
+            if isinstance(ruling, Call):
+                calls.append(ruling)
+            elif not calls or one.candidate.raw.strip() not in openers:
+                refusals.append(ruling)
+        return tuple(calls), tuple(refusals)
+
     def plausible(self, candidate: Candidate) -> bool:
         """Whether an unmarked candidate may be a call at all: fields beside a name are arguments only if the tool
         has parameters of these names; else the object is data with a name in it."""
         found = self.offers.find(candidate.name)
-        if not candidate.flat or found is None or not isinstance(candidate.arguments, dict):
+        if found is None:
+            return True
+        if candidate.arguments is None:
+            return bool(_beside(candidate, found))
+        if not candidate.flat or not isinstance(candidate.arguments, dict):
             return True
         return candidate.arguments.keys() <= properties_of(found.schema).keys()
 
@@ -89,13 +107,21 @@ def _arguments(candidate: Candidate, found: Found) -> tuple[dict[str, Json] | No
             written, mended = parsed.value, parsed.mended
             if parsed.state is not State.WHOLE:
                 return None, True
-    if written is None:
-        return {}, mended
+    if written in (None, {}):
+        return _beside(candidate, found), mended
+    if candidate.flat and isinstance(written, dict):
+        written = {**_beside(candidate, found), **written}
     if not isinstance(written, dict):
         return None, True
     unwrapped = _unwrapped(written, found.schema)
     mended = mended or unwrapped is not written
     return _typed(unwrapped, found.schema, candidate.typed), mended
+
+
+def _beside(candidate: Candidate, found: Found) -> dict[str, Json]:
+    """What stood beside the name as if it belonged to the call, and is a parameter of the tool."""
+    fields = candidate.beside or {}
+    return {key: value for key, value in fields.items() if key in properties_of(found.schema)}
 
 
 def _unwrapped(arguments: dict[str, Json], schema: Schema) -> dict[str, Json]:

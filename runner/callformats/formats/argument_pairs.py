@@ -19,11 +19,16 @@ from runner.callformats.block import (
     skip_space,
 )
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped
+from runner.callformats.loose_json import State, parse_before
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`=,;]{1,128}")
 _ASSIGNMENT = re.compile(r"[ \t]{1,8}([A-Za-z_][\w-]{0,64})=(\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'|[^\s<]{1,2000})")
+_SEPARATOR = "<tool_sep>"
+_FENCE = "```"
+_FENCE_LINE = re.compile(r"```(?:json)?\s{0,8}")
+_FENCE_WORD = re.compile(r"j|js|jso")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,44 @@ def _read(text: str, at: int, complete: bool, pairs: Pairs) -> Outcome:
     after = skip_space(text, name.end())
     if not complete and (after >= len(text) or could_begin(text, after, (pairs.key, pairs.close))):
         return UNFINISHED
+    if not complete and could_begin(text, after, (_SEPARATOR, _FENCE)):
+        return UNFINISHED
     if literal_at(text, after, (pairs.key, pairs.close)) is None:
-        return _assignments(text, name, complete, pairs)
+        outcome = _json_body(text, start, name, after, complete, pairs)
+        return _assignments(text, name, complete, pairs) if outcome is DECLINED else outcome
     candidate = Candidate(name[0], {}, typed=False)
     return _pairs(text, start, after, complete, pairs, candidate)
+
+
+def _json_body(text: str, start: int, name: re.Match[str], after: int, complete: bool, pairs: Pairs) -> Outcome:
+    """Hunyuan: the name, perhaps behind `function<tool_sep>`, then JSON, mostly in a fence."""
+    if text.startswith(_SEPARATOR, after):
+        second = _NAME.match(text, after + len(_SEPARATOR))
+        if second is None or second.end() >= len(text):
+            return DECLINED if complete else UNFINISHED
+        name, after = second, skip_space(text, second.end())
+        if not complete and could_begin(text, after, (_FENCE,)):
+            return UNFINISHED
+    fence = _FENCE_LINE.match(text, after)
+    body = fence.end() if fence else after
+    if body >= len(text):
+        return UNFINISHED if not complete and (fence or after >= len(text)) else DECLINED
+    if text[body] != "{":
+        growing = fence is not None and text[fence.end() - 1] == "`" and _FENCE_WORD.fullmatch(text, body)
+        return UNFINISHED if growing and not complete else DECLINED
+    parsed = parse_before(text, body, (_FENCE, pairs.close))
+    if parsed.state is State.BROKEN:
+        return DECLINED
+    if parsed.state is not State.WHOLE and not complete:
+        return UNFINISHED
+    end = skip_space(text, parsed.end)
+    end = skip_space(text, end + len(_FENCE)) if text.startswith(_FENCE, end) else end
+    closed = text.startswith(pairs.close, end)
+    if not closed and not complete and (end >= len(text) or could_begin(text, end, (_FENCE, pairs.close))):
+        return UNFINISHED
+    mended, cut = parsed.mended or not closed, parsed.state is State.CUT
+    candidate = Candidate(name[0], parsed.value, text[start : parsed.end], mended=mended, cut=cut)
+    return Block(end + len(pairs.close) if closed else parsed.end, (candidate,))
 
 
 def _assignments(text: str, name: re.Match[str], complete: bool, pairs: Pairs) -> Outcome:
