@@ -15,7 +15,7 @@ _LEADING = tuple(marks for marks in THOUGHTS if marks.leads)
 ADDRESSEE = ">>>"
 _TO_ALL = ">>>all\n"
 _TO_ALL_UNMARKED = "all\n"
-_FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
+_FENCE = re.compile(r"[ \t]{0,8}(`{3,40}|~{3,40})[^\n`]{0,150}(?:\n|\Z)")
 _LONGEST_FENCE_LINE = 200
 
 LEAD_OF = {marks.closes: marks.opens for marks in _LEADING}

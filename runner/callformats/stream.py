@@ -141,12 +141,10 @@ class StreamReader:
 
     def _advance(self, complete: bool) -> None:
         self._next_try = 0
-        while self._at < len(self._text):
-            if self._done:
-                self._move(len(self._text))
-                return
-            if not self._step(complete):
-                return
+        while self._at < len(self._text) and not self._done and self._step(complete):
+            pass
+        if self._done:
+            self._move(len(self._text))
 
     def _step(self, complete: bool) -> bool:
         """One decision. False: nothing more can be decided yet."""
@@ -185,8 +183,11 @@ class StreamReader:
         if self._addressed and self._to_next_addressee(match.start() if match else len(self._text)):
             return True
         if match is None:
-            held = 0 if complete else self._tokens.held(self._text, self._at, ADDRESSEE if self._addressed else "")
+            shown = complete and len(self._found) == self._run_start
+            held = 0 if shown else self._tokens.held(self._text, self._at, ADDRESSEE if self._addressed else "")
             self._show(len(self._text) - held)
+            if complete and held:  # behind a call: a marker that was cut off
+                self._hide(len(self._text))
             return False
         if match[0] == "\n":
             self._show(match.end())
@@ -496,5 +497,4 @@ class StreamReader:
 
     def _conclude(self) -> Reading:
         calls, refusals = self._judge.rule_all(self._found, frozenset(self._tokens.openers))
-        thought = "".join(self._thought).strip()
-        return Reading(self._visible.text, thought, calls, (*refusals, *self._faults))
+        return Reading(self._visible.text, "".join(self._thought).strip(), calls, (*refusals, *self._faults))

@@ -633,6 +633,9 @@ def test_S1_flat_fields_named_id_or_type_count_where_the_tool_has_them() -> None
         '>\n{name:"{"name:"etweather"',
         "```tool_code\ne=search(",
         ">>>all\ne>>>search\n{",
+        "<tool_call>r<arg_key></arg_key></tool_call></arg_value>",
+        "<tool_call>search<arg_key>query</arg_key><arg_value>a</tool_call>b</arg_value></tool_call>",
+        "<function=)\n```" + '[TOOL_CALLS]search[ARGS]{"query": "a rather long question"} ' * 6 + "</tool_call>",
     ],
 )
 def test_S1_odd_replies_read_the_same_in_single_characters(text: str) -> None:
@@ -641,3 +644,19 @@ def test_S1_odd_replies_read_the_same_in_single_characters(text: str) -> None:
 
 def test_S1_code_keeps_its_indent_in_a_fence() -> None:
     assert read("```\n  a", TOOLS).text == one_by_one("```\n  a").text == "```\n  a"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_', ""),
+        ('<tool_call>{"name": "search", "arguments": {"query": "x"}}\n</', ""),
+        ('I look.\n[TOOL_CALLS]search[ARGS]{"query": "x"}[TOOL_C', "I look."),
+        ('<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>\n3 <', "3 <"),
+        # Nothing says that this was to be a call.
+        ("3 <", "3 <"),
+        ("See <tool_c", "See <tool_c"),
+    ],
+)
+def test_S1_a_marker_that_is_cut_off_behind_a_call_never_reaches_the_user(text: str, shown: str) -> None:
+    assert read(text, TOOLS).text == one_by_one(text).text == shown

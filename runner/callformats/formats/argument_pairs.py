@@ -125,7 +125,7 @@ def _pairs(text: str, start: int, at: int, complete: bool, pairs: Pairs, candida
             if not complete and (at >= len(text) or could_begin(text, at, (pairs.key, pairs.close))):
                 return UNFINISHED
             return Block(at, (replace(candidate, arguments=values, raw=text[start:at], mended=True),))
-        one = _pair(text, at, pairs)
+        one = _pair(text, at, complete, pairs)
         if one is None:
             if not complete:
                 return UNFINISHED
@@ -135,7 +135,7 @@ def _pairs(text: str, start: int, at: int, complete: bool, pairs: Pairs, candida
         values[key] = value
 
 
-def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None:
+def _pair(text: str, at: int, complete: bool, pairs: Pairs) -> tuple[str, str, int, bool] | None:
     """Key, value, end, and whether both closers were there; None when the text ends before."""
     key_end = text.find(pairs.key_close, at)
     if key_end < 0:
@@ -148,20 +148,15 @@ def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None
     if ends is None:
         return None
     end, marker = ends.start(), ends[0]
-    if marker != pairs.value_close and _value_goes_on(text, end, marker, pairs):
-        closed = text.find(pairs.value_close, end)
-        return key, text[start:closed], closed + len(pairs.value_close), clean
     if marker == pairs.value_close:
         return key, text[start:end], end + len(marker), clean
+    # A marker that stands inside a value: the value's own closer comes before the next pair opens.
+    decides = re.compile("|".join(map(re.escape, (pairs.value_close, pairs.value, pairs.key_close)))).search(text, end)
+    if decides is None and not complete:
+        return None
+    if decides is not None and decides[0] == pairs.value_close:
+        return key, text[start : decides.start()], decides.end(), clean
     return key, text[start:end], end, False
-
-
-def _value_goes_on(text: str, end: int, marker: str, pairs: Pairs) -> bool:
-    """A marker that stands inside a value: the value's own closer comes before the next pair opens."""
-    closed = text.find(pairs.value_close, end)
-    if closed < 0:
-        return False
-    return text.find(pairs.value, end, closed) < 0 and text.find(pairs.key_close, end, closed) < 0
 
 
 def _reader(pairs: Pairs, wrapper: Wrapper | None) -> BlockReader:
