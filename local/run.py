@@ -21,6 +21,7 @@ from local.parts import Error, Finish, Part
 from local.provider import Completed, Engine, complete
 from local.request import RunRequest, ToolFailed
 from local.speaking import Speaking
+from local.taking import Signal, TakenRequest, stopped
 from runner import clock
 from runner.context.compaction import View
 from runner.context.overflow import is_overflow
@@ -85,8 +86,8 @@ async def run_local_agent(
 ) -> AsyncGenerator[Part, None]:
     """Everything one run says; the last part is `Finish` or `Error`. The provider must be prepared.
 
-    `max_steps` rounds of tools; `step_timeout` seconds for each generation; `max_tools` shown in full at each step;
-    `tools_inline` lists them in the prompt's text whatever the provider says; `instructions` tell what the place is and
+    `max_steps` times the model is asked, corrections not counted; `step_timeout` seconds for each generation;
+    `max_tools` shown in full at each step; `tools_inline` lists them in the prompt's text whatever the provider says; `instructions` tell what the place is and
     how its tools fit together. What `request.agent` says wins. Closing the generator ends the run. Raises ValueError
     for a request or an option that makes no sense.
     """
@@ -100,12 +101,20 @@ async def run_agent(
     providers: Sequence[Completed], request: RunRequest, options: Options
 ) -> AsyncGenerator[Part, None]:
     """The same with further providers, each for the case that the one before it turns out to be broken (S0)."""
-    run = _Run(providers, request, options)
-    if request.stop.is_set():
+    taken = TakenRequest(request)
+    try:
+        run = _Run(providers, taken, options)
+    except ValueError:
+        raise
+    except Exception as failure:  # noqa: BLE001  reading the tools runs whatever the place does for that
+        locale = locale_of(taken.messages[-1].text if taken.messages else "")
+        yield Error(say(Notice.FAILED, locale, reason=f"{type(failure).__name__}: {failure}"))
+        return
+    if taken.stop.is_set():
         yield Finish("aborted")
         return
     driving = asyncio.create_task(run.drive())
-    watching = asyncio.create_task(_stops(request.stop, run.speaking))
+    watching = asyncio.create_task(_stops(taken.stop, run.speaking))
     driving.add_done_callback(lambda _: run.speaking.end(Error(run.say(Notice.INTERNAL_NOTE))))
     try:
         async for part in run.speaking.parts():
@@ -117,15 +126,15 @@ async def run_agent(
         await asyncio.wait({driving, watching}, timeout=2 * GRACE)
 
 
-async def _stops(stop: asyncio.Event, speaking: Speaking) -> None:
-    await stop.wait()
+async def _stops(stop: Signal, speaking: Speaking) -> None:
+    await stopped(stop)
     speaking.end(Finish("aborted"))
 
 
 class _Run:
     """One run: the parts of the loop, made for these providers."""
 
-    def __init__(self, providers: Sequence[Completed], request: RunRequest, options: Options) -> None:
+    def __init__(self, providers: Sequence[Completed], request: TakenRequest, options: Options) -> None:
         agent = request.agent
         if agent.max_steps is not None:
             options = replace(options, max_steps=agent.max_steps)
@@ -244,7 +253,7 @@ class _Run:
         """What there is to know of each provider is its own word: nothing is found out about it."""
         memory = Memory(None, _forgotten)
         own = {provider.id: own_manner(provider, inline=inline) for provider in providers}
-        return Guiding(small, memory, self._catalogue(), self.say, _unheard, own=own)
+        return Guiding(small, memory, self._catalogue(), self.say, _unheard, own=own, last_word=False)
 
 
 class _NoFollowUps:

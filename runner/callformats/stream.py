@@ -183,11 +183,11 @@ class StreamReader:
         if self._addressed and self._to_next_addressee(match.start() if match else len(self._text)):
             return True
         if match is None:
-            shown = complete and len(self._found) == self._run_start
-            held = 0 if shown else self._tokens.held(self._text, self._at, ADDRESSEE if self._addressed else "")
+            held = self._tokens.held(self._text, self._at, ADDRESSEE if self._addressed else "")
             self._show(len(self._text) - held)
-            if complete and held:  # behind a call: a marker that was cut off
-                self._hide(len(self._text))
+            if complete and held:  # behind a call it is a marker that was cut off
+                end = self._hide if len(self._found) > self._run_start else self._show
+                end(len(self._text))
             return False
         if match[0] == "\n":
             self._show(match.end())

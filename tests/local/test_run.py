@@ -447,6 +447,7 @@ async def test_S3_after_max_steps_come_the_gist_of_the_last_result_and_a_plain_s
     assert len(called.calls) == 2
     assert text_of(parts) == "card number 1 is sent\n\nI stopped without finishing (steps used: 2)."
     assert parts[-1] == Finish("max-steps")
+    assert (len(provider.requests), types_of(parts).count("message-start")) == (2, 2)
 
 
 async def test_S3_the_steps_and_instructions_of_the_place_win() -> None:
