@@ -17,6 +17,7 @@ from config.settings import Small
 from local.fitting import WINDOW, ProviderFitting
 from local.history import read_past
 from local.models import GRACE, Line, own_manner
+from local.outcomes import Outcomes
 from local.parts import Error, Finish, Part
 from local.provider import Completed, Engine, complete
 from local.request import RunRequest, ToolFailed
@@ -39,7 +40,6 @@ from runner.small.memory import Memory
 from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Executor, ToolSlots
-from runner.tools.results import Renderer
 from runner.turn import BrokenOff, StepTimedOut, Turns
 from runner.view import RunView
 from runner.visible import Visible
@@ -49,7 +49,6 @@ STEP_TIMEOUT: Final = 60.0
 """Seconds until a reply begins, and again from there to its end."""
 
 MAX_TOOLS: Final = 8
-RESULT_CHARACTERS: Final = 20_000
 PROMPT: Final = "You are a helpful assistant."
 
 
@@ -87,9 +86,9 @@ async def run_local_agent(
     """Everything one run says; the last part is `Finish` or `Error`. The provider must be prepared.
 
     `max_steps` times the model is asked, corrections not counted; `step_timeout` seconds for each generation;
-    `max_tools` shown in full at each step; `tools_inline` lists them in the prompt's text whatever the provider says; `instructions` tell what the place is and
-    how its tools fit together. What `request.agent` says wins. Closing the generator ends the run. Raises ValueError
-    for a request or an option that makes no sense.
+    `max_tools` shown in full at each step; `tools_inline` lists them in the prompt's text whatever the provider says;
+    `instructions` tell what the place is and how its tools fit together. What `request.agent` says wins. Closing the
+    generator ends the run. Raises ValueError for a request or an option that makes no sense.
     """
     options = Options(max_steps, step_timeout, max_tools, tools_inline, instructions)
     async with aclosing(run_agent([complete(provider)], request, options)) as parts:
@@ -140,7 +139,7 @@ class _Run:
             options = replace(options, max_steps=agent.max_steps)
         self._request = request
         self._line = Line(providers)
-        self._renderer = Renderer(RESULT_CHARACTERS)
+        self._renderer = Outcomes()
         self._ids = CallIds()
         self._past = read_past(request.messages, self._catalogue(), self._renderer, self._ids)
         self.speaking = Speaking()
