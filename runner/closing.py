@@ -11,7 +11,6 @@ from functools import partial
 from runner import clock
 from runner.backlog import caught_up
 from runner.context import checkpoint as checkpoints
-from runner.deadline import Deadline
 from runner.errors import HostCallFailed
 from runner.events import Json, Log
 from runner.parts import Parts, Surroundings
@@ -33,10 +32,10 @@ _CATCH_UP_LIMIT = 1.5
 class Closing:
     """Settles one run. A failure here costs memory, never the answer (Q4)."""
 
-    def __init__(self, around: Surroundings, parts: Parts, deadline: Deadline) -> None:
+    def __init__(self, around: Surroundings, parts: Parts) -> None:
         self._around = around
         self._parts = parts
-        self._deadline = deadline
+        self._deadline = around.deadline
         self._saved = False
 
     async def settle(self, *lines: Log, silent: bool, wordless: bool) -> None:

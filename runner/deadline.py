@@ -19,6 +19,10 @@ class Deadline:
     wrap_up: float | None
     end: float | None
 
+    def share(self, now: float, part: float) -> float | None:
+        """Seconds: so much of the time that is left for work; None without a limit."""
+        return None if self.wrap_up is None else max(0.0, self.wrap_up - now) * part
+
     def is_near(self, now: float) -> bool:
         return self.wrap_up is not None and now >= self.wrap_up
 

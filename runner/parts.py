@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.choices import ToolMode
 from config.settings import Settings
+from runner import clock
 from runner.answering import sent_by
 from runner.assembly import Assembled
 from runner.box import Sandbox
@@ -21,13 +22,14 @@ from runner.context.meter import Meter
 from runner.context.summary import Summarise, SummaryReply
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import Request
-from runner.conversation.units import AssistantTurn
+from runner.conversation.units import AssistantTurn, UserTurn
+from runner.deadline import Deadline
 from runner.delivery import Delivery
 from runner.events import Log
 from runner.host import Host
 from runner.memory import ToolMemory
-from runner.models.bench import Bench
-from runner.models.reply import Reply
+from runner.models.bench import Bench, Writer
+from runner.models.runaway import Runaway, Watch
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
@@ -49,6 +51,8 @@ from runner.visible import Visible
 WINDOW_KEY = "model_context_window_tokens"
 """Where a Host reports the primary model's window; 4.11.2 always reports none (pitfall 22)."""
 
+_SUMMARY_SHARE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -63,6 +67,7 @@ class Surroundings:
     progress: Progress
     delivery: Delivery
     sandbox: Sandbox
+    deadline: Deadline
     say: Callable[..., str]
     small_parts: SmallParts = EVERY_PART
 
@@ -136,7 +141,7 @@ async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Cont
         meter=Meter(bench.count),
         ruler=Ruler(await load_tokenizer()),
         wishes=Wishes(limits.keep_recent_tokens, limits.summary_tokens),
-        summarisers=[_summariser(write) for write in bench.writers()],
+        summarisers=[_summariser(write, around.deadline) for write in bench.writers()],
         now=time.time,
         log=lambda line: around.outbox.post(Log(line)),
         checkpoint=start.checkpoint,
@@ -146,12 +151,18 @@ async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Cont
     )
 
 
-def _summariser(write: Callable[[Request], Awaitable[Reply]]) -> Summarise:
-    """A model as the context wants one for summaries (F5)."""
+def _summariser(write: Writer, deadline: Deadline) -> Summarise:
+    """A model as the context wants one for summaries (F5).
+
+    A person waits for it, with the question unanswered: it gets half of the time that is left, and is left itself once
+    it repeats itself or grows longer than what it is made from.
+    """
 
     async def summarise(request: Request) -> SummaryReply:
-        reply = await write(request)
-        return SummaryReply(reply.text, bool(reply.calls), "length" if reply.cut else None)
+        watch = Watch(most=sum(len(turn.text()) for turn in request.units if isinstance(turn, UserTurn)))
+        reply = await write(request, watch.feed, deadline.share(clock.now(), _SUMMARY_SHARE))
+        endless = watch.runaway in (Runaway.CHANT, Runaway.LENGTH)
+        return SummaryReply(reply.text, bool(reply.calls), "length" if reply.cut else None, endless)
 
     return summarise
 

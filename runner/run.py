@@ -115,6 +115,7 @@ class _Run:
             sandbox=Sandbox(
                 ctx, host, settings.box, lambda line: outbox.post(Log(line, "warning")), attaches=delivery.sends_files
             ),
+            deadline=self._deadline,
             say=self._say,
             small_parts=worker.small_parts,
         )
@@ -281,7 +282,7 @@ class _Run:
         for note in start.notes:
             around.warn(note)
         parts = self._parts = await make_parts(around, start, bench)
-        self._closing = Closing(around, parts, self._deadline)
+        self._closing = Closing(around, parts)
         async with parts.jobs.kept():
             return await Loop(
                 parts.view,

@@ -23,6 +23,7 @@ from runner.context.budget import Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
 from runner.context.digest import condense, digest
 from runner.context.folding import Fold, closed, folded, gap_of, stretch
+from runner.context.keeping import with_identifiers
 from runner.context.meter import Meter
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
 from runner.context.reference import bounded
@@ -160,6 +161,14 @@ def _made(summary: str, asked: Draft, material: Material) -> _Made:
         first = before[0].first if asked.before.left else material.before_span.first
         before = (Span(first, material.before_span.last),)
     return _Made(summary, (*before, *stretch(asked.after.told)), stretch(asked.after.left))
+
+
+def _completed(summary: str, asked: Draft, material: Material, bounds: _Bounds) -> str:
+    """A model's summary with what it forgot; without it where that would save nothing any more."""
+    price = bounds.prices.text
+    told = (*asked.before.told, *asked.after.told)
+    whole = with_identifiers(summary, previous=material.previous, told=told, limit=bounds.limit, price=price)
+    return whole if price(whole) < asked.replaced else summary
 
 
 def _digested(material: Material, bounds: _Bounds) -> _Made:
@@ -331,7 +340,7 @@ class Context:
             judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
             if not isinstance(judged, Refusal):
                 self.spent.summaries += 1
-                return _made(judged, asked, material)
+                return _made(await asyncio.to_thread(_completed, judged, asked, material, bounds), asked, material)
             self._log(f"context: a summary was refused: {judged}")
         return None
 

@@ -17,6 +17,8 @@ OPEN: Final = "Open"
 DECISIONS: Final = "Decisions"
 FACTS: Final = "Facts and identifiers"
 SECTIONS: Final = (GOAL, CONSTRAINTS, DONE, OPEN, DECISIONS, FACTS)
+EARLIER: Final = "Said earlier, may have changed since"
+"""Not asked of a model: what its summary forgot (`keeping`)."""
 
 LINE: Final = 240
 """Characters of one line at most."""
@@ -31,7 +33,7 @@ _RULE = re.compile(
     r"\b(?:must|never|always|only|don't|do not|please use|instead of|prefer)\b|必须|不要|只能|务必|禁止|必ず|しないで",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"^\W*(" + "|".join(SECTIONS) + r")\W*$", re.IGNORECASE)
+_HEADING = re.compile(r"^\W*(" + "|".join((*SECTIONS, EARLIER)) + r")\W*$", re.IGNORECASE)
 
 Entry = tuple[str, str]
 """Section and line."""
@@ -51,7 +53,8 @@ def digest(units: tuple[Unit, ...], *, previous: str | None, limit: int, price: 
     filling.add((entry for entry in newest if entry[0] != DONE), limit // 2)
     filling.add(newest, limit * 2 // 3)
     firm = [entry for entry in reversed(old) if entry[0] in (FACTS, CONSTRAINTS, DECISIONS)]
-    filling.add((entry for entry in firm if entry[0] != FACTS or _IDENTIFIER.search(entry[1])), limit)
+    firm += [entry for entry in reversed(old) if entry[0] == EARLIER]
+    filling.add((entry for entry in firm if entry[0] not in (FACTS, EARLIER) or _IDENTIFIER.search(entry[1])), limit)
     filling.add((*firm, *reversed(old)), limit)
     filling.add(newest, limit)
     return filling.text()
@@ -68,9 +71,20 @@ def read_entries(summary: str) -> Iterator[Entry]:
     for line in summary.splitlines():
         heading = _HEADING.match(line)
         if heading:
-            section = next(name for name in SECTIONS if name.lower() == heading.group(1).lower())
+            section = next(name for name in (*SECTIONS, EARLIER) if name.lower() == heading.group(1).lower())
         elif line.strip(" -*•\t"):
-            yield section, _line(line.strip(" -*•\t"))
+            yield section, line_of(line.strip(" -*•\t"))
+
+
+def without_earlier(summary: str) -> str:
+    """A summary without the section that no model is asked for."""
+    kept, ours = [], False
+    for line in summary.splitlines():
+        heading = _HEADING.match(line)
+        ours = heading.group(1).lower() == EARLIER.lower() if heading else ours
+        if not ours:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 class _Filling:
@@ -79,7 +93,7 @@ class _Filling:
     def __init__(self, limit: int, price: Callable[[str], int]) -> None:
         self._limit, self._price = limit, price
         self._used = 0
-        self._lines: dict[str, list[str]] = {section: [] for section in SECTIONS}
+        self._lines: dict[str, list[str]] = {section: [] for section in (EARLIER, *SECTIONS)}
         self._seen: set[str] = set()
 
     def add(self, entries: Iterable[Entry], until: int) -> None:
@@ -108,14 +122,15 @@ class _Filling:
         return "\n".join(blocks)
 
 
-def _line(text: str) -> str:
+def line_of(text: str) -> str:
+    """One line of a summary: harmless, without data, of a bounded length."""
     return clip(" ".join(harmless(without_data(text)).split()), LINE).replace("\n", " ")
 
 
 def _goal(units: tuple[Unit, ...], old: list[Entry]) -> Iterator[Entry]:
     newest = next((unit for unit in reversed(units) if isinstance(unit, UserTurn) and unit.text().strip()), None)
     if newest is not None:
-        yield GOAL, _line(newest.text())
+        yield GOAL, line_of(newest.text())
     else:
         yield from (entry for entry in reversed(old) if entry[0] == GOAL)
 
@@ -126,26 +141,27 @@ def _newest_first(units: tuple[Unit, ...]) -> Iterator[Entry]:
 
 
 def _user_lines(turn: UserTurn) -> Iterator[Entry]:
-    for sentence in reversed(_sentences(turn.text())):
+    for sentence in reversed(sentences_of(turn.text())):
         if _RULE.search(sentence):
-            yield CONSTRAINTS, _line(sentence)
+            yield CONSTRAINTS, line_of(sentence)
         elif _IDENTIFIER.search(sentence):
-            yield FACTS, _line(sentence)
+            yield FACTS, line_of(sentence)
         else:
-            yield DONE, _line(f"asked: {sentence}")
+            yield DONE, line_of(f"asked: {sentence}")
 
 
 def _assistant_lines(turn: AssistantTurn) -> Iterator[Entry]:
-    sentences = _sentences(turn.text)
-    yield from ((FACTS, _line(sentence)) for sentence in reversed(sentences) if _IDENTIFIER.search(sentence))
+    said = sentences_of(turn.text)
+    yield from ((FACTS, line_of(sentence)) for sentence in reversed(said) if _IDENTIFIER.search(sentence))
     for call, result in zip(reversed(turn.calls), reversed(turn.results), strict=True):
-        yield DONE, _line(f"{call.name} {clip(call.arguments, 100)}: {clip(result.text, 120)}")
-        found = [sentence for sentence in _sentences(result.text) if _IDENTIFIER.search(sentence)]
-        yield from ((FACTS, _line(sentence)) for sentence in reversed(found[:3] + found[-3:]))
-    if sentences:
-        yield DONE, _line(sentences[0])
+        yield DONE, line_of(f"{call.name} {clip(call.arguments, 100)}: {clip(result.text, 120)}")
+        found = [sentence for sentence in sentences_of(result.text) if _IDENTIFIER.search(sentence)]
+        yield from ((FACTS, line_of(sentence)) for sentence in reversed(found[:3] + found[-3:]))
+    if said:
+        yield DONE, line_of(said[0])
 
 
-def _sentences(text: str) -> list[str]:
+def sentences_of(text: str) -> list[str]:
+    """What a text says, one thing each, in its order."""
     # A very long text speaks for itself at its ends; reading all of it for a summary without a model is wasted.
     return [sentence for sentence in _SENTENCE.split(clip(without_data(text), 6_000)) if len(sentence.strip()) > 1]

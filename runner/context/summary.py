@@ -40,11 +40,15 @@ the memory so far and the part of the chat you are shown.
 
 @dataclass(frozen=True, slots=True)
 class SummaryReply:
-    """What a model made of a summary request: its visible text, whether it called a tool, how it ended."""
+    """What a model made of a summary request: its visible text, whether it called a tool, how it ended.
+
+    `endless`: it was left before its end, because it repeated itself or was longer than what it was made from.
+    """
 
     text: str
     called: bool = False
     finish_reason: str | None = None
+    endless: bool = False
 
 
 Summarise = Callable[[Request], Awaitable[SummaryReply]]
@@ -57,6 +61,7 @@ class Refusal(StrEnum):
     EMPTY = "no text"
     CALL = "a tool call"
     CUT = "cut by its length"
+    ENDLESS = "without an end"
     ERROR = "an error text"
     NOT_SMALLER = "not smaller than what it replaces"
     LOST = "next to nothing left of the summary so far"
@@ -154,6 +159,8 @@ def judge(reply: SummaryReply, *, replaced: int, previous: str | None, limit: in
         return Refusal.EMPTY
     if reply.finish_reason == "length":
         return Refusal.CUT
+    if reply.endless:
+        return Refusal.ENDLESS
     if len(text) < 600 and (_ERROR.match(text) or _is_error(text)):
         return Refusal.ERROR
     size = prices.text(text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 
 from runner.conversation.request import Request
 from runner.conversation.wire import Wire
@@ -11,7 +13,11 @@ from runner.events import Usage
 from runner.host import Host
 from runner.models.lineup import Lineup
 from runner.models.provider import HostModel
-from runner.models.reply import Reply
+from runner.models.reply import Reply, ReplyReader
+
+Writer = Callable[[Request, Callable[[str], bool], float | None], Awaitable[Reply]]
+"""Asks one model for a text nobody watches. It is left where the second argument says so of a fragment; it fails after
+so many seconds, None is no limit. Raises ModelFailed."""
 
 
 class Bench:
@@ -37,17 +43,33 @@ class Bench:
         if usage is not None:
             self.usage = usage if self.usage is None else self.usage + usage
 
-    def writers(self) -> Sequence[Callable[[Request], Awaitable[Reply]]]:
+    def writers(self) -> Sequence[Writer]:
         """Who may be asked for a text nobody watches: the answering model, then its fallbacks."""
         return [self._writer(place) for place in range(len(self.lineup.models))]
 
-    def _writer(self, place: int) -> Callable[[Request], Awaitable[Reply]]:
-        async def write(request: Request) -> Reply:
+    def _writer(self, place: int) -> Writer:
+        async def write(request: Request, over: Callable[[str], bool], seconds: float | None) -> Reply:
             left = self.lineup.left
             if place >= len(left):
                 raise ModelFailed("none", ModelTrouble.OTHER, "no further model is left")
-            reply = await self._models[left[place].id].whole(request)
-            self.add_usage(reply.usage)
-            return reply
+            return await self._written(self._models[left[place].id], request, over, seconds)
 
         return write
+
+    async def _written(
+        self, model: HostModel, request: Request, over: Callable[[str], bool], seconds: float | None
+    ) -> Reply:
+        reader, limit = ReplyReader(model.id), asyncio.timeout(seconds)
+        try:
+            async with limit, aclosing(model.answer(request, reader)) as fragments:
+                async for fragment in fragments:
+                    if over(fragment):
+                        break
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ModelFailed(model.id, ModelTrouble.TIMEOUT, f"nothing whole within {seconds:.0f} s") from error
+        finally:
+            reply = reader.close()
+            self.add_usage(reply.usage)
+        return reply

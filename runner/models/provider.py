@@ -14,7 +14,7 @@ from runner.conversation.wire import Wire
 from runner.errors import HostCallFailed, HostFailure, ModelFailed, ModelTrouble
 from runner.host import Host, ModelCall
 from runner.models.lineup import ModelRef
-from runner.models.reply import Reply, ReplyReader
+from runner.models.reply import ReplyReader
 from runner.models.trouble import trouble_of
 
 _REFUSES_LEVEL = frozenset({ModelTrouble.REASONING_REFUSED, ModelTrouble.BAD_REQUEST})
@@ -71,14 +71,6 @@ class HostModel:
         async with aclosing(self.answer(request, reader)) as again:
             async for text in again:
                 yield text
-
-    async def whole(self, request: Request) -> Reply:
-        """A reply nobody watches (a summary)."""
-        reader = ReplyReader(self.id)
-        async with aclosing(self.answer(request, reader)) as fragments:
-            async for _ in fragments:
-                pass
-        return reader.close()
 
     async def _events(self, call: ModelCall) -> AsyncGenerator[LLMStreamEvent, None]:
         """A reply that is not streamed is a stream of one chunk."""

@@ -10,10 +10,6 @@ LONGEST_CYCLE = 5
 READS_ALLOWED = 8
 """Identical results of one read: then it stops too."""
 
-_CHANT_WINDOW = 600
-_CHANT_PERIOD = 150
-_BLANKS = 400
-
 
 class Circle(Enum):
     """What the newest call means."""
@@ -78,25 +74,3 @@ class Circles:
 def _digest(*parts: str) -> str:
     joined = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.sha256(joined).hexdigest()[:24]
-
-
-def chants(text: str) -> bool:
-    """Whether the newest 600 characters only repeat a piece of at most 150. Linear in those."""
-    window = text[-_CHANT_WINDOW:]
-    return len(window) == _CHANT_WINDOW and _period(window) <= _CHANT_PERIOD
-
-
-def only_blanks_come(text: str) -> bool:
-    """Whether the newest 400 characters are white space: the reply is over, the server does not know it."""
-    return len(text) > _BLANKS and not text[-_BLANKS:].strip()
-
-
-def _period(text: str) -> int:
-    """The length of the shortest piece of which the text is a repetition (the last one may be cut)."""
-    fails = [0] * len(text)
-    for at in range(1, len(text)):
-        length = fails[at - 1]
-        while length and text[at] != text[length]:
-            length = fails[length - 1]
-        fails[at] = length + (text[at] == text[length])
-    return len(text) - fails[-1]

@@ -11,15 +11,9 @@ from runner.callformats import Call, StreamReader, read
 from runner.callformats import Reading as Read
 from runner.conversation.request import ToolSpec
 from runner.models.reply import RawCall, Reply
-from runner.small.circles import chants, only_blanks_come
+from runner.models.runaway import Runaway, Watch
 from runner.small.reply_tool import REPLY, REPLY_SPEC, ReplyDecoder
 from runner.tools.arguments import Broken, read_arguments
-
-_CHECK_EVERY = 200
-"""Characters between two looks for chants: looking costs the newest 600."""
-
-_LOOKED_AT = 1_000
-"""Characters that are kept for the next look."""
 
 
 class Reading(Protocol):
@@ -89,18 +83,13 @@ class Lenient:
         # Models write calls into the text of a reply, too: nobody is to see those either.
         self._answer = StreamReader(tools, untrusted=untrusted)
         self._ways = ways
-        self._newest = ""
-        self._since: list[str] = []
-        self._unchecked = 0
+        self._watch = Watch() if ways.guard else None
         self._shown: list[str] = []
         self.over = False
 
     def feed(self, fragment: str) -> str:
-        self._since.append(fragment)
-        self._unchecked += len(fragment)
-        if self._ways.guard and self._unchecked >= _CHECK_EVERY:
-            newest = self._end()
-            self.over = chants(newest) or only_blanks_come(newest)
+        if self._watch is not None:
+            self.over = self._watch.feed(fragment)
         new = self._reader.feed(fragment)
         if self._decoder is not None and (written := self._decoder.feed(fragment)):
             visible = self._answer.feed(written)
@@ -110,13 +99,6 @@ class Lenient:
             return ""
         self._shown.append(new)
         return new
-
-    def _end(self) -> str:
-        """The newest characters; what is older is let go, so that looking stays linear."""
-        self._newest = "".join([self._newest, *self._since])[-_LOOKED_AT:]
-        self._since.clear()
-        self._unchecked = 0
-        return self._newest
 
     def close(self, reply: Reply) -> Reply:
         reading = self._reader.close()
@@ -132,7 +114,7 @@ class Lenient:
             refused=next((one.name for one in reading.refusals if one.name), ""),
             wrote=reading.calls[0].format if written else None,
         )
-        if self.over and chants(newest := self._end()) and not only_blanks_come(newest):
+        if self._watch is not None and self.over and self._watch.look() is Runaway.CHANT:
             understood = replace(understood, chanted=True)
         return self._with_held(self._answered(understood) if self._ways.replies else understood)
 

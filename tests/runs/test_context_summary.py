@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from config.locales import Locale
 from config.notices import Notice, say
 from runner import turn as turns
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
+from tests.host.script import Json
 
 from .long_chats import (
     assert_within,
@@ -42,6 +44,7 @@ BAD: dict[str, Reply | str] = {
     "an error object": f'{{"error": {{"message": "{LEAK}", "code": 500}}}}',
     "longer than what it replaces": LONG,
     "cut by its length": Reply(f"Goal:\n- {LEAK} the vault " * 10, finish_reason="length"),
+    "the same line without end": Reply(chunks=[f"- {LEAK} the vault\n"] * 3_000),
     "a polite word": "ok",
     "a failed call": Reply(error=Reason.API_ERROR),
     "a time-out": Reply(error=Reason.TIMEOUT),
@@ -211,6 +214,46 @@ async def test_F5_a_model_granted_for_streaming_alone_summarises_too(model_strea
     assert run.final_text == "Here."
     assert len(summaries(run)) == 1
     assert "KEY-" in (summary_in(chats(run)[0]) or "")
+
+
+async def endless(taken: list[str], piece: str, first: str = "") -> AsyncIterator[Json]:
+    """A model that does not stop by itself; `taken` are the pieces that were still asked of it."""
+    yield {"chunk": {"role": "assistant", "content": first}}
+    for number in range(20_000):
+        taken.append(piece)
+        yield {"chunk": {"role": "assistant", "content": piece.format(number)}}
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("piece", [f"- {LEAK} the vault\n", "\n", f"- {LEAK} number {{}} of them all\n"])
+async def test_F5_a_reply_that_can_be_no_summary_any_more_is_left_and_nobody_waits_for_its_end(piece: str) -> None:
+    taken: list[str] = []
+    host, _ = scene(lambda _: Reply(events=endless(taken, piece)))
+    run = await host.say("And now?")
+    assert len(taken) < 3_000
+    assert summary_in(chats(run)[0]) is not None
+    await assert_sound_without_leak(host, run)
+
+
+async def test_F5_white_space_behind_a_summary_does_not_spoil_it() -> None:
+    taken: list[str] = []
+
+    host, facts = scene(lambda request: Reply(events=endless(taken, "\n", copied(request))))
+    run = await host.say("And now?")
+    assert len(taken) < 1_000
+    assert any(fact in (summary_in(chats(run)[0]) or "") for fact in facts)
+    assert run.final_text == "I am m1."
+
+
+async def test_F5_a_summary_leaves_time_for_the_answer() -> None:
+    """Ten seconds for all: two of them are kept for closing, two for concluding, and half of the rest is waited."""
+    host, _ = scene(lambda _: Reply("never", delay=60.0))
+    host.config["timeout"] = 10
+    run = await host.say("And now?")
+    assert any("nothing whole within 3 s" in line for line in run.logs)
+    assert summary_in(chats(run)[0]) is not None
+    assert run.final_text == "I am m1."
+    await assert_sound(host, run)
 
 
 # The notice

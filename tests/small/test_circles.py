@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.small.circles import READS_ALLOWED, Circle, Circles, Seen, chants, only_blanks_come
+from runner.small.circles import READS_ALLOWED, Circle, Circles, Seen
 
 
 def act(call: str, result: str, **about: bool) -> Seen:
@@ -37,19 +37,3 @@ def test_S3_reads_are_exempt_until_eight_identical_results() -> None:
     circles = Circles()
     found = [circles.add(act("read", "same", reads=True)) for _ in range(READS_ALLOWED)]
     assert found == [Circle.NONE] * 7 + [Circle.STOP]
-
-
-@given(st.text(min_size=1, max_size=150), st.text(max_size=300))
-def test_S3_a_chant_is_a_short_piece_over_and_over(piece: str, before: str) -> None:
-    assert chants(before + piece * 600)
-
-
-def test_S3_prose_lists_and_tables_are_no_chant() -> None:
-    assert not chants("\n".join(f"| {n} | value {n * 7} |" for n in range(200)))
-    assert not chants("word " * 20)
-    assert not chants(" ".join(f"number {n}" for n in range(300)))
-
-
-def test_S3_endless_white_space_is_noticed_behind_a_reply_only() -> None:
-    assert only_blanks_come("{}" + "\n" * 500)
-    assert not only_blanks_come("{}" + "\n" * 50)

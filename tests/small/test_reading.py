@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.models.reply import Reply
-from runner.small import reading
 from runner.small.reading import Lenient, Ways
 from runner.small.reply_tool import REPLY_SPEC
 from tests.callformats.test_stream import TOOLS, chunked, replies
@@ -72,19 +71,3 @@ def test_S1_twice_the_reply_takes_twice_the_work(unit: str) -> None:
     varied = (f"{n} {unit}" for n in itertools.count())  # no chant, which would end it
     short, long = ("".join(itertools.islice(varied, count)) for count in (150, 300))
     assert function_calls(SAID + long) <= 3 * function_calls(SAID + short) + 500
-
-
-def test_S3_looking_for_chants_costs_a_bounded_piece_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[int] = []
-
-    def look(text: str) -> bool:
-        looked_at.append(len(text))
-        return False
-
-    monkeypatch.setattr(reading, "chants", look)
-    reader = Lenient(TOOLS, (), LIVE)
-    for n in range(6_000):
-        reader.feed(f"{n} ")
-        assert len(reader._newest) + sum(map(len, reader._since)) <= 1_210
-    assert max(looked_at) <= 1_000
-    assert len(looked_at) > 100

@@ -72,7 +72,6 @@ async def test_C4_remove_think_is_true_or_left_out(remove: bool, operations: tup
 Asking = Callable[[HostModel], Any]
 WAYS: Mapping[str, tuple[str, Asking]] = {
     "stream": ("invoke_llm_stream", answer),
-    "summary": ("invoke_llm_stream", lambda asked: asked.whole(REQUEST)),
     "count": ("count_tokens", lambda asked: asked.count(REQUEST)),
 }
 
