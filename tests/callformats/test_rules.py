@@ -633,6 +633,8 @@ def test_S1_flat_fields_named_id_or_type_count_where_the_tool_has_them() -> None
         '>\n{name:"{"name:"etweather"',
         "```tool_code\ne=search(",
         ">>>all\ne>>>search\n{",
+        '{"serch": {"query": "x"}}',
+        '{"serch",s:{',
         "<tool_call>r<arg_key></arg_key></tool_call></arg_value>",
         "<tool_call>search<arg_key>query</arg_key><arg_value>a</tool_call>b</arg_value></tool_call>",
         "<function=)\n```" + '[TOOL_CALLS]search[ARGS]{"query": "a rather long question"} ' * 6 + "</tool_call>",

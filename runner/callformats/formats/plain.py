@@ -40,7 +40,7 @@ def _first_key_fits(text: str, at: int, names: Names) -> bool:
     key = match["quoted"] if match["quoted"] is not None else match["bare"] or ""
     if match["end"] is None and match.end() >= len(text):
         return any(known.startswith(key) for known in CALL_KEYS) or names.may_grow(key) or not key
-    return key.rstrip("=>") in CALL_KEYS or names.knows(key)
+    return key.rstrip("=>") in CALL_KEYS or names.spells(key)
 
 
 def _names_fit(found: tuple[Candidate, ...], names: Names) -> bool:
