@@ -80,7 +80,8 @@ class ProviderModel:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
         def on_token(piece: str) -> None:
-            if not loop.is_closed():
+            # Nothing but text is a piece of the reply, and nothing else may look like its end.
+            if isinstance(piece, str) and not loop.is_closed():
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         work = asyncio.create_task(self._generate(request, stop, on_token))
@@ -122,6 +123,9 @@ class ProviderModel:
             return ""
         if text.startswith(streamed):
             return text[len(streamed) :]
+        # White space around it makes no other text: many engines trim what they return.
+        if streamed.strip().startswith(text.strip()):
+            return ""
         raise ModelFailed(self.id, ModelTrouble.OTHER, "the engine streamed another text than it returned")
 
     def _failed(self, error: Exception) -> ModelFailed:

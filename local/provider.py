@@ -10,8 +10,9 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
+from local.taking import member, resolved
 from runner.events import Json
 
 CallFormat = str
@@ -129,8 +130,8 @@ class Engine(Protocol):
     async def prepare(self, on_progress: OnProgress) -> None:
         """Download and load the model; `on_progress` gets 0 to 1. Cancelling the task stops it."""
 
-    async def generate(self, request: GenerateRequest) -> GenerateResult:
-        """One generation. Setting `broken` and raising makes the loop go on with the next provider."""
+    async def generate(self, request: GenerateRequest) -> GenerateResult | str:
+        """One generation: its raw text. Setting `broken` and raising makes the loop go on with the next provider."""
 
 
 class Provider(ABC):
@@ -155,7 +156,7 @@ class Provider(ABC):
         """See `Engine`."""
 
     @abstractmethod
-    async def generate(self, request: GenerateRequest) -> GenerateResult:
+    async def generate(self, request: GenerateRequest) -> GenerateResult | str:
         """See `Engine`."""
 
     async def fits(self, system: str, messages: Sequence[ChatTurn], tools: Sequence[CompactTool]) -> bool:
@@ -174,92 +175,95 @@ class Provider(ABC):
         """Free the model."""
 
 
-@runtime_checkable
-class _InlinesTools(Protocol):
-    @property
-    def tools_inline(self) -> bool: ...
-
-
-@runtime_checkable
-class _HasCallFormat(Protocol):
-    @property
-    def call_format(self) -> CallFormat: ...
-
-
-@runtime_checkable
-class _MayBreak(Protocol):
-    @property
-    def broken(self) -> str | None: ...
-
-
-@runtime_checkable
-class _Measures(Protocol):
-    async def fits(self, system: str, messages: Sequence[ChatTurn], tools: Sequence[CompactTool]) -> bool: ...
-
-
-@runtime_checkable
-class _Chooses(Protocol):
-    def models(self) -> Sequence[ModelChoice]: ...
-
-    async def select_model(self, model_id: str) -> None: ...
-
-
-@runtime_checkable
-class _Disposes(Protocol):
-    def dispose(self) -> None: ...
-
-
 def complete(engine: Engine) -> Completed:
     """The engine with the defaults of `Provider` for whatever it does not have."""
     return engine if isinstance(engine, Completed) else Completed(engine)
 
 
 class Completed:
-    """Any engine as a whole provider. `broken` is looked for each time: engines set it when they find out."""
+    """Any engine as a whole provider: what it lacks has its default, and what it returns is read into our shapes.
+
+    Everything is looked for each time, since engines set `broken` when they find out.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
     def id(self) -> str:
-        return self._engine.id
+        return str(member(self._engine, "id") or type(self._engine).__name__)
 
     @property
     def label(self) -> str:
-        return self._engine.label
+        return str(member(self._engine, "label") or self.id)
 
     @property
     def tools_inline(self) -> bool:
-        return isinstance(self._engine, _InlinesTools) and self._engine.tools_inline
+        return bool(member(self._engine, "tools_inline"))
 
     @property
     def call_format(self) -> CallFormat:
-        return self._engine.call_format if isinstance(self._engine, _HasCallFormat) else "tags"
+        written = member(self._engine, "call_format")
+        return "tags" if written is None else str(written)
 
     @property
     def broken(self) -> str | None:
-        return self._engine.broken if isinstance(self._engine, _MayBreak) else None
+        reason = member(self._engine, "broken")
+        return str(reason) if reason else None
 
     async def availability(self) -> Availability:
-        return await self._engine.availability()
+        asked = member(self._engine, "availability")
+        return _availability(await resolved(asked())) if callable(asked) else Available()
 
     async def prepare(self, on_progress: OnProgress) -> None:
-        await self._engine.prepare(on_progress)
+        prepare = member(self._engine, "prepare")
+        if callable(prepare):
+            await resolved(prepare(on_progress))
 
     async def generate(self, request: GenerateRequest) -> GenerateResult:
-        return await self._engine.generate(request)
+        """Raises TypeError for an answer that is no text."""
+        answer: object = await resolved(self._engine.generate(request))
+        text = answer if isinstance(answer, str) else member(answer, "text")
+        if not isinstance(text, str):
+            raise TypeError(f"the engine returned no text but {type(answer).__name__}")
+        return GenerateResult(text, cut=bool(member(answer, "cut")))
 
     async def fits(self, system: str, messages: Sequence[ChatTurn], tools: Sequence[CompactTool]) -> bool:
-        return not isinstance(self._engine, _Measures) or await self._engine.fits(system, messages, tools)
+        measure = member(self._engine, "fits")
+        return not callable(measure) or bool(await resolved(measure(system, messages, tools)))
 
     def models(self) -> Sequence[ModelChoice]:
-        return self._engine.models() if isinstance(self._engine, _Chooses) else ()
+        offered = member(self._engine, "models")
+        return offered() if callable(offered) else ()
 
     async def select_model(self, model_id: str) -> None:
-        if not isinstance(self._engine, _Chooses):
+        choose = member(self._engine, "select_model")
+        if not callable(choose):
             raise ValueError(f"{self.label} has no model {model_id!r} to choose")
-        await self._engine.select_model(model_id)
+        await resolved(choose(model_id))
 
     def dispose(self) -> None:
-        if isinstance(self._engine, _Disposes):
-            self._engine.dispose()
+        free = member(self._engine, "dispose")
+        if callable(free):
+            free()
+
+
+def _availability(said: object) -> Availability:
+    """What an engine says of itself; of anything else, that it cannot run."""
+    if isinstance(said, Available | NeedsDownload | Downloading | Unavailable):
+        return said
+    state = said if isinstance(said, str) else member(said, "state")
+    match str(state).replace("_", "-"):
+        case "available":
+            return Available()
+        case "needs-download":
+            size, note = member(said, "bytes"), member(said, "note")
+            return NeedsDownload(
+                size if isinstance(size, int) else None,
+                note if isinstance(note, str) else None,
+                cached=bool(member(said, "cached")),
+            )
+        case "downloading":
+            progress = member(said, "progress")
+            return Downloading(float(progress) if isinstance(progress, int | float) else 0.0)
+    return Unavailable(str(member(said, "reason") or f"the engine says no more of its state than {said!r}"[:200]))

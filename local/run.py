@@ -17,10 +17,12 @@ from config.settings import Small
 from local.fitting import WINDOW, ProviderFitting
 from local.history import read_past
 from local.models import GRACE, Line, own_manner
+from local.outcomes import Outcomes
 from local.parts import Error, Finish, Part
 from local.provider import Completed, Engine, complete
 from local.request import RunRequest, ToolFailed
 from local.speaking import Speaking
+from local.taking import Signal, TakenRequest, stopped
 from runner import clock
 from runner.context.compaction import View
 from runner.context.overflow import is_overflow
@@ -38,7 +40,6 @@ from runner.small.memory import Memory
 from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Executor, ToolSlots
-from runner.tools.results import Renderer
 from runner.turn import BrokenOff, StepTimedOut, Turns
 from runner.view import RunView
 from runner.visible import Visible
@@ -48,7 +49,6 @@ STEP_TIMEOUT: Final = 60.0
 """Seconds until a reply begins, and again from there to its end."""
 
 MAX_TOOLS: Final = 8
-RESULT_CHARACTERS: Final = 20_000
 PROMPT: Final = "You are a helpful assistant."
 
 
@@ -85,10 +85,10 @@ async def run_local_agent(
 ) -> AsyncGenerator[Part, None]:
     """Everything one run says; the last part is `Finish` or `Error`. The provider must be prepared.
 
-    `max_steps` rounds of tools; `step_timeout` seconds for each generation; `max_tools` shown in full at each step;
-    `tools_inline` lists them in the prompt's text whatever the provider says; `instructions` tell what the place is and
-    how its tools fit together. What `request.agent` says wins. Closing the generator ends the run. Raises ValueError
-    for a request or an option that makes no sense.
+    `max_steps` times the model is asked, corrections not counted; `step_timeout` seconds for each generation;
+    `max_tools` shown in full at each step; `tools_inline` lists them in the prompt's text whatever the provider says;
+    `instructions` tell what the place is and how its tools fit together. What `request.agent` says wins. Closing the
+    generator ends the run. Raises ValueError for a request or an option that makes no sense.
     """
     options = Options(max_steps, step_timeout, max_tools, tools_inline, instructions)
     async with aclosing(run_agent([complete(provider)], request, options)) as parts:
@@ -100,12 +100,20 @@ async def run_agent(
     providers: Sequence[Completed], request: RunRequest, options: Options
 ) -> AsyncGenerator[Part, None]:
     """The same with further providers, each for the case that the one before it turns out to be broken (S0)."""
-    run = _Run(providers, request, options)
-    if request.stop.is_set():
+    taken = TakenRequest(request)
+    try:
+        run = _Run(providers, taken, options)
+    except ValueError:
+        raise
+    except Exception as failure:  # noqa: BLE001  reading the tools runs whatever the place does for that
+        locale = locale_of(taken.messages[-1].text if taken.messages else "")
+        yield Error(say(Notice.FAILED, locale, reason=f"{type(failure).__name__}: {failure}"))
+        return
+    if taken.stop.is_set():
         yield Finish("aborted")
         return
     driving = asyncio.create_task(run.drive())
-    watching = asyncio.create_task(_stops(request.stop, run.speaking))
+    watching = asyncio.create_task(_stops(taken.stop, run.speaking))
     driving.add_done_callback(lambda _: run.speaking.end(Error(run.say(Notice.INTERNAL_NOTE))))
     try:
         async for part in run.speaking.parts():
@@ -117,21 +125,21 @@ async def run_agent(
         await asyncio.wait({driving, watching}, timeout=2 * GRACE)
 
 
-async def _stops(stop: asyncio.Event, speaking: Speaking) -> None:
-    await stop.wait()
+async def _stops(stop: Signal, speaking: Speaking) -> None:
+    await stopped(stop)
     speaking.end(Finish("aborted"))
 
 
 class _Run:
     """One run: the parts of the loop, made for these providers."""
 
-    def __init__(self, providers: Sequence[Completed], request: RunRequest, options: Options) -> None:
+    def __init__(self, providers: Sequence[Completed], request: TakenRequest, options: Options) -> None:
         agent = request.agent
         if agent.max_steps is not None:
             options = replace(options, max_steps=agent.max_steps)
         self._request = request
         self._line = Line(providers)
-        self._renderer = Renderer(RESULT_CHARACTERS)
+        self._renderer = Outcomes()
         self._ids = CallIds()
         self._past = read_past(request.messages, self._catalogue(), self._renderer, self._ids)
         self.speaking = Speaking()
@@ -244,7 +252,7 @@ class _Run:
         """What there is to know of each provider is its own word: nothing is found out about it."""
         memory = Memory(None, _forgotten)
         own = {provider.id: own_manner(provider, inline=inline) for provider in providers}
-        return Guiding(small, memory, self._catalogue(), self.say, _unheard, own=own)
+        return Guiding(small, memory, self._catalogue(), self.say, _unheard, own=own, last_word=False)
 
 
 class _NoFollowUps:

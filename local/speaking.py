@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from local.outcomes import VALUE
 from local.parts import Error, Finish, MessageStart, Part, Text, ToolCall, ToolError, ToolResult
 from runner.events import Log, ToolFinished, ToolStarted
 
@@ -35,7 +36,10 @@ class Speaking:
 
     def show(self, text: str) -> None:
         """All visible text of the run so far; what is new of it goes out."""
-        new, self._shown = text[len(self._shown) :], text
+        new = text[_same(self._shown, text) :]
+        if self._blank and not new.strip():
+            return
+        self._shown = text
         if self._blank:
             new = new.lstrip("\n")
         if new:
@@ -61,8 +65,14 @@ class Speaking:
             self._queue.put_nowait(part)
 
 
+def _same(shown: str, text: str) -> int:
+    """How much of what was shown stands: white space that a model left behind before it gave up is taken back."""
+    if text.startswith(shown):
+        return len(shown)
+    return next((at for at, (one, other) in enumerate(zip(shown, text, strict=False)) if one != other), len(text))
+
+
 def _outcome(event: ToolFinished) -> ToolResult | ToolError:
     if event.error is not None:
         return ToolError(event.call_id, event.name, event.error)
-    payload = event.result or {}
-    return ToolResult(event.call_id, event.name, payload["value"] if set(payload) == {"value"} else dict(payload))
+    return ToolResult(event.call_id, event.name, (event.result or {}).get(VALUE))

@@ -16,7 +16,8 @@ class Candidate:
 
     `arguments` None means that none were written. `typed` False: the values are texts, and the tool's schema says
     what they are (XML formats). `cut`: the text ends inside a string or value. `mended`: something was repaired.
-    `flat`: the arguments stood beside the name instead of in an object of their own.
+    `flat`: the arguments stood beside the name instead of in an object of their own. `beside`: fields there that belong
+    to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Candidate:
     cut: bool = False
     broken: bool = False
     flat: bool = False
+    beside: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

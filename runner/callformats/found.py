@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from runner.callformats.block import Candidate
@@ -57,11 +57,20 @@ class Findings:
         if all(known.fault is not fault for known in self._faults):
             self._faults.append(Refusal(fault))
 
-    def ruled(self, judge: Judge) -> tuple[tuple[Call, ...], tuple[Refusal, ...]]:
-        """The calls, and what is refused: candidates first."""
-        rulings = [judge.rule(one.candidate, one.format_id, marked=one.marked) for one in self._all]
-        calls = tuple(each for each in rulings if isinstance(each, Call))
-        return calls, (*(each for each in rulings if isinstance(each, Refusal)), *self._faults)
+    def ruled(self, judge: Judge, openers: Set[str]) -> tuple[tuple[Call, ...], tuple[Refusal, ...]]:
+        """The calls, and what is refused: candidates first.
+
+        An opener behind a call, and then the end, is no candidate: it was meant for the closer.
+        """
+        calls: list[Call] = []
+        refusals: list[Refusal] = []
+        for one in self._all:
+            ruling = judge.rule(one.candidate, one.format_id, marked=one.marked)
+            if isinstance(ruling, Call):
+                calls.append(ruling)
+            elif not calls or one.candidate.raw.strip() not in openers:
+                refusals.append(ruling)
+        return tuple(calls), (*refusals, *self._faults)
 
 
 @dataclass(frozen=True, slots=True)

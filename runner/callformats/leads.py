@@ -12,8 +12,10 @@ _ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
 _ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
 _SELF = Marks("to=self<|message|>", "<|eom|>")
 _LEADING = tuple(marks for marks in THOUGHTS if marks.leads)
-_TO_ALL = (">>>all\n", "all\n")
-_FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[^\n`]*(?:\n|\Z)")
+ADDRESSEE = ">>>"
+_TO_ALL = ">>>all\n"
+_TO_ALL_UNMARKED = "all\n"
+_FENCE = re.compile(r"[ \t]{0,8}(`{3,40}|~{3,40})[^\n`]{0,150}(?:\n|\Z)")
 _LONGEST_FENCE_LINE = 200
 
 LEAD_OF = {marks.closes: marks.opens for marks in _LEADING}
@@ -27,29 +29,37 @@ class Beginning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Text up to `end` is none for the user; `thought`: a thought begins there."""
+    """Text up to `end` is none for the user; `thought`: a thought begins there; `to_all`: an answer, by Functionary."""
 
     end: int
     thought: Marks | None = None
+    to_all: bool = False
 
 
 def lead(text: str, at: int, start: int, complete: bool, *, to_all: bool) -> Lead | Beginning:
-    """What a reply begins with. `start` is behind the blanks at `at`; `to_all`: Functionary names its addressee."""
+    """What a reply begins with. `start` is behind the blanks at `at`; `to_all`: Functionary was asked for, whose
+    prompt may hold the mark in front of the addressee."""
     for marks in _LEADING:
         if text.startswith(marks.opens, start):
             return Lead(start + len(marks.opens), marks)
     addressee = _ADDRESSEE.match(text, at)
     if addressee is not None:
         return Lead(addressee.end(), _SELF if addressee[1] == "self" else None)
-    heads = _TO_ALL if to_all else ()
+    heads = (_TO_ALL, _TO_ALL_UNMARKED) if to_all else (_TO_ALL,)
     for head in heads:
         if text.startswith(head, start):
-            return Lead(start + len(head))
+            return Lead(start + len(head), to_all=True)
     rest = text[start:]
     growing = any(opening.startswith(rest) for opening in (*(marks.opens for marks in _LEADING), *heads))
     if not complete and (growing or _ADDRESSEE_PART.fullmatch(text, at) is not None):
         return Beginning.UNSURE
     return Beginning.NONE
+
+
+def next_addressee(text: str, at: int, limit: int, *, tried: bool) -> int:
+    """Where Functionary names the next addressee; -1 when not before `limit`. `tried`: not at `at` itself."""
+    here = tried and text.startswith(ADDRESSEE, at)
+    return text.find(ADDRESSEE, at + (len(ADDRESSEE) if here else 0), limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,6 @@ class LooseReader:
         self.mended = False
         self.open = False
         self._quotes = quotes
-        self._depth = 0
         self._owed: list[str] = []
 
     def space(self) -> None:
@@ -104,9 +103,9 @@ class LooseReader:
             return self.string(quote)
         char = self.text[self.at]
         if char == "{":
-            return self._nested(self._object)
+            return self._nested(self._object, char)
         if char in "[(":
-            return self._nested(self._array)
+            return self._nested(self._array, char)
         return self._scalar()
 
     def quote_here(self) -> Quote | None:
@@ -157,14 +156,21 @@ class LooseReader:
         self.mended = True
         return "\\" + char, at + 2
 
-    def _nested(self, read: Callable[[], Json]) -> Json:
-        self._depth += 1
-        if self._depth > _DEPTH:
+    def _nested(self, read: Callable[[], Json], opening: str) -> Json:
+        if len(self._owed) >= _DEPTH:
             raise _Broken
+        self._owed.append(_CLOSE[opening])
         try:
             return read()
         finally:
-            self._depth -= 1
+            self._owed.pop()
+
+    def _closed_outside(self, char: str) -> bool:
+        """Whether a closer is owed further out: then the one owed here is missing, and every string is closed."""
+        if char not in self._owed[:-1]:
+            return False
+        self.mended = True
+        return True
 
     def _scalar(self) -> Json:
         word = _WORD.match(self.text, self.at)
@@ -224,7 +230,9 @@ class LooseReader:
                 self.mended = parted = True
                 self.at += 1
                 continue
-            if char == "]":
+            if char in "])":
+                if self._closed_outside(char):
+                    return
                 raise _Broken
             self.mended = self.mended or not parted
             parted = False
@@ -238,10 +246,12 @@ class LooseReader:
         key = self._key(items)
         if key is None:
             return
-        if key in members and members[key] not in ({}, None):
-            self.mended = True
+        again = key in members and members[key] not in ({}, None)
         try:
-            members[key] = self.value()
+            value = self.value()
+            # The first one stands: what was decided on its word while the rest was not there yet must hold.
+            members[key] = members[key] if again else value
+            self.mended = self.mended or again
         except _CutInside as cut:
             members[key] = cut.value
             raise
@@ -287,6 +297,8 @@ class LooseReader:
                 parted = True
                 continue
             if char in "}])":
+                if self._closed_outside(char):
+                    return items
                 raise _Broken
             self.mended = self.mended or not parted
             parted = False
@@ -344,6 +356,27 @@ def parse(text: str, at: int = 0, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> P
         return Parsed(None, reader.at, State.BROKEN, True)
     state = State.OPEN if reader.open else State.WHOLE
     return Parsed(value, reader.at, state, reader.mended or reader.open)
+
+
+def parse_before(text: str, at: int, closers: tuple[str, ...]) -> Parsed:
+    """`parse`, and where the value breaks at a literal that ends its block, what stands before that, mended.
+
+    Only closers may be missing there: a string or number that is cut stays so. OPEN where the text ends inside such a
+    literal.
+    """
+    parsed = parse(text, at)
+    if parsed.state is not State.BROKEN or parsed.end >= len(text):
+        return parsed
+    rest = text[parsed.end : parsed.end + max(map(len, closers), default=0)]
+    growing = parsed.end + len(rest) >= len(text) and any(closer.startswith(rest) for closer in closers)
+    if not growing and not rest.startswith(closers):
+        return parsed
+    before = parse(text[at : parsed.end] + "\n")
+    if before.state is not State.OPEN:
+        return parsed
+    if growing and not rest.startswith(closers):
+        return Parsed(before.value, len(text), State.OPEN, True)
+    return Parsed(before.value, parsed.end, State.WHOLE, True)
 
 
 def loads(text: str) -> Parsed:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.callformats.schema import Schema
-from runner.conversation.request import ToolSpec
+from runner.conversation.offered import Offered, spec_of
 
 _SHORTEST_FOR_ONE_SLIP = 5
 _SHORTEST_FOR_TWO_SLIPS = 10
@@ -27,7 +27,7 @@ class Found:
 class Offers:
     """Tool names and schemas of one request. `tools` None: any name is taken for a tool (reading foreign logs)."""
 
-    def __init__(self, tools: Sequence[ToolSpec | Mapping[str, object]] | None) -> None:
+    def __init__(self, tools: Sequence[Offered] | None) -> None:
         self.any = tools is None
         self._schemas = dict(map(_name_and_schema, tools or ()))
         self._plain: dict[str, list[str]] = {}
@@ -81,14 +81,9 @@ class Offers:
 _NAME = re.compile(r"[\w.:/-]{1,128}")
 
 
-def _name_and_schema(tool: ToolSpec | Mapping[str, object]) -> tuple[str, Schema]:
-    if isinstance(tool, ToolSpec):
-        return tool.name, tool.parameters
-    # Tools as they stand in files and on the wire: bare, or inside {"type": "function", "function": {…}}
-    inner = tool.get("function")
-    bare = inner if isinstance(inner, Mapping) else tool
-    schema = bare.get("parameters")
-    return str(bare.get("name", "")), dict(schema) if isinstance(schema, Mapping) else {}
+def _name_and_schema(tool: Offered) -> tuple[str, Schema]:
+    spec = spec_of(tool)
+    return spec.name, spec.parameters
 
 
 def _without_prefix(name: str) -> str:

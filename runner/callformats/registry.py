@@ -39,6 +39,12 @@ def format_named(name: str) -> Format:
         raise ValueError(f"no call format named {name!r}; known: {', '.join(sorted(by_name()))}") from None
 
 
+def known_id(name: str | None) -> str | None:
+    """The id of the format named; None for `native`, `auto` and names of others: every format is read anyway (S1)."""
+    known = by_name().get(name) if name is not None else None
+    return known.id if known is not None else None
+
+
 @cache
 def by_opener() -> dict[str, tuple[Format, ...]]:
     """Which formats may begin at a literal."""

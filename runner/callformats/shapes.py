@@ -15,7 +15,8 @@ ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "to
 LIST_KEYS = ("tool_calls", "tool_call", "function_call", "function_calls", "calls", "actions")
 ID_KEYS = ("id", "tool_call_id", "call_id")
 _META_KEYS = frozenset((*ID_KEYS, "type", "index", "role"))
-CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *_META_KEYS))
+_REASON_KEYS = ("thought", "thoughts")
+CALL_KEYS = frozenset((*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *_META_KEYS, *_REASON_KEYS))
 """Keys one of which comes first in an object that may be a call."""
 
 _NESTING = 4
@@ -74,9 +75,10 @@ def _named(value: dict[str, Json], name_key: str) -> Candidate:
     arguments = value[written] if written is not None else None
     if isinstance(arguments, list) and len(arguments) == 1 and isinstance(arguments[0], dict):
         return Candidate(name, arguments[0], id=own_id, mended=True)
-    if flat and arguments in (None, {}, ""):
-        return Candidate(name, flat, id=own_id, flat=True)
-    return Candidate(name, arguments, id=own_id)
+    if arguments not in (None, {}, ""):
+        return Candidate(name, arguments, id=own_id)
+    beside = {key: value[key] for key in _META_KEYS if key in value}
+    return Candidate(name, flat or arguments, id=own_id, flat=bool(flat), beside=beside)
 
 
 def merge_halves(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:

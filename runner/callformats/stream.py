@@ -7,24 +7,24 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
 from runner.callformats.found import Findings, Found, Names
-from runner.callformats.leads import LEAD_OF, Beginning, Fence, Lead, fence, lead
+from runner.callformats.leads import ADDRESSEE, LEAD_OF, Beginning, Fence, Lead, fence, lead, next_addressee
 from runner.callformats.lines import Line, NotLast, read_line
 from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
-from runner.callformats.registry import by_name
+from runner.callformats.registry import known_id
 from runner.callformats.retries import Retries
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
 from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
 from runner.callformats.tokens import closers_of, tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
-from runner.conversation.request import ToolSpec
+from runner.conversation.offered import Offered
 
-Tools = Sequence[ToolSpec | Mapping[str, object]] | None
+Tools = Sequence[Offered] | None
 
 _PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
 _LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
@@ -54,7 +54,7 @@ class StreamReader:
         self._offers = Offers(tools)
         self._judge = Judge(self._offers, untrusted)
         self._tools = tools
-        self._format = _known(format)
+        self._format = known_id(format)
         self._thinking = thinking
         self._keep = keep_thoughts
         self._inner = False
@@ -70,6 +70,7 @@ class StreamReader:
         self._findings = Findings()
         self._line_tried = False
         self._fresh = True
+        self._addressed = False
         self._fence: str | None = None
         self._retries = Retries()
         self._patience = _PATIENCE
@@ -130,12 +131,10 @@ class StreamReader:
 
     def _advance(self, complete: bool) -> None:
         self._retries.advance()
-        while self._at < len(self._text):
-            if self._done:
-                self._move(len(self._text))
-                return
-            if not self._step(complete):
-                return
+        while self._at < len(self._text) and not self._done and self._step(complete):
+            pass
+        if self._done:
+            self._move(len(self._text))
 
     def _step(self, complete: bool) -> bool:
         """One decision. False: nothing more can be decided yet."""
@@ -159,9 +158,8 @@ class StreamReader:
     def _hide(self, to: int, *, block: bool = False) -> None:
         self._visible.hide(block=block)
         self._move(to)
-        self._line_tried = False
+        self._line_tried, self._before = False, "\n"
         self._retries.renew()
-        self._before = "\n"
 
     # --- visible text ----------------------------------------------------------------------------------------------
 
@@ -172,9 +170,14 @@ class StreamReader:
                 return begun
         match = self._tokens.pattern.search(self._text, self._at)
         self.steps += (match.end() if match else len(self._text)) - self._at
+        if self._addressed and self._to_next_addressee(match.start() if match else len(self._text)):
+            return True
         if match is None:
-            held = 0 if complete else self._tokens.held(self._text, self._at)
+            held = self._tokens.held(self._text, self._at, ADDRESSEE if self._addressed else "")
             self._show(len(self._text) - held)
+            if complete and held:  # behind a call it is a marker that was cut off
+                end = self._hide if self._findings.run else self._show
+                end(len(self._text))
             return False
         if match[0] == "\n":
             self._show(match.end())
@@ -183,6 +186,16 @@ class StreamReader:
         if match.start() > self._at:
             self._show(match.start())
         return self._at_token(match[0], complete)
+
+    def _to_next_addressee(self, limit: int) -> bool:
+        """Whether Functionary names another addressee in mid-line: a call may begin there as on a new line."""
+        tried = self._before == "\n" and self._line_tried
+        mark = next_addressee(self._text, self._at, limit, tried=tried)
+        if mark < 0:
+            return False
+        self._show(mark)
+        self._before, self._line_tried = "\n", False
+        return True
 
     def _at_token(self, token: str, complete: bool) -> bool:
         end = self._at + len(token)
@@ -354,8 +367,9 @@ class StreamReader:
         self._hide(found.end)
         if found.thought is not None:
             self._begin_thought(found.thought)
-        elif to_all:
+        elif found.to_all:
             self._fresh = False
+            self._addressed = True
         return True
 
     def _fence_line(self, complete: bool) -> bool | None:
@@ -459,11 +473,5 @@ class StreamReader:
     # --- the end ------------------------------------------------------------------------------
 
     def _conclude(self) -> Reading:
-        calls, refusals = self._findings.ruled(self._judge)
+        calls, refusals = self._findings.ruled(self._judge, frozenset(self._tokens.openers))
         return Reading(self._visible.text, "".join(self._thought).strip(), calls, refusals)
-
-
-def _known(name: str | None) -> str | None:
-    """The id of the format named; None for `native`, `auto` and names of others: every format is read anyway (S1)."""
-    known = by_name().get(name) if name is not None else None
-    return known.id if known is not None else None

@@ -83,6 +83,7 @@ NOISE = (
     "<|return|>",
     "<|call|>",
     "<|role_end|>",
+    "[|endofturn|]",
     "<|end_of_msg|>",
     "<|END_OF_TURN_TOKEN|>",
     "<|CHATBOT_TOKEN|>",

@@ -35,10 +35,11 @@ class Tokens:
     prefixes: frozenset[str]
     longest: int
 
-    def held(self, text: str, at: int) -> int:
-        """How many characters at the end of the text may be the beginning of a literal."""
+    def held(self, text: str, at: int, also: str = "") -> int:
+        """How many characters at the end of the text may be the beginning of a literal, or of `also`."""
         for length in range(min(self.longest, len(text) - at), 0, -1):
-            if text[len(text) - length :] in self.prefixes:
+            rest = text[len(text) - length :]
+            if rest in self.prefixes or (len(rest) < len(also) and also.startswith(rest)):
                 return length
         return 0
 

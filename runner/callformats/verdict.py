@@ -56,7 +56,11 @@ class Judge:
         """Whether an unmarked candidate may be a call at all: fields beside a name are arguments only if the tool
         has parameters of these names; else the object is data with a name in it."""
         found = self.offers.find(candidate.name)
-        if not candidate.flat or found is None or not isinstance(candidate.arguments, dict):
+        if found is None:
+            return True
+        if candidate.arguments is None:
+            return bool(_beside(candidate, found))
+        if not candidate.flat or not isinstance(candidate.arguments, dict):
             return True
         return candidate.arguments.keys() <= properties_of(found.schema).keys()
 
@@ -89,13 +93,21 @@ def _arguments(candidate: Candidate, found: Found) -> tuple[dict[str, Json] | No
             written, mended = parsed.value, parsed.mended
             if parsed.state is not State.WHOLE:
                 return None, True
-    if written is None:
-        return {}, mended
+    if written in (None, {}):
+        return _beside(candidate, found), mended
+    if candidate.flat and isinstance(written, dict):
+        written = {**_beside(candidate, found), **written}
     if not isinstance(written, dict):
         return None, True
     unwrapped = _unwrapped(written, found.schema)
     mended = mended or unwrapped is not written
     return _typed(unwrapped, found.schema, candidate.typed), mended
+
+
+def _beside(candidate: Candidate, found: Found) -> dict[str, Json]:
+    """What stood beside the name as if it belonged to the call, and is a parameter of the tool."""
+    fields = candidate.beside or {}
+    return {key: value for key, value in fields.items() if key in properties_of(found.schema)}
 
 
 def _unwrapped(arguments: dict[str, Json], schema: Schema) -> dict[str, Json]:

@@ -16,6 +16,7 @@ class Visible:
         self._taken = 0
         self._space = ""
         self._fence: str | None = None
+        self._space_before_fence = ""
         self._swallow = False
         self._hidden = False
         self._parted = False
@@ -58,11 +59,13 @@ class Visible:
         self._parted = self._parted or block
         if block and self._fence is not None:
             self._fence = None
+            self._space = self._space_before_fence + self._space
             self._swallow = True
 
     def open_fence(self, line: str) -> None:
         """A fence's first line, shown once something stands in it."""
         self._fence = line
+        self._space_before_fence, self._space = self._space, ""
         self._swallow = False
 
     def close_fence(self) -> bool:
@@ -76,8 +79,8 @@ class Visible:
             return
         line, self._fence = self._fence, None
         body = line.rstrip()
-        self._add(self._space + body)
-        self._space = line[len(body) :]
+        self._add(self._space_before_fence + body)
+        self._space = line[len(body) :] + self._space
 
     def withdraw(self) -> str:
         """Takes back all text: it was none."""

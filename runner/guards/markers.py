@@ -16,6 +16,7 @@ TAG_NAMES = (
     "tool_code",
     "tool_use",
     "tool_request",
+    "tool_sep",
     "function",
     "functions",
     "function_call",
@@ -76,6 +77,7 @@ WHOLE_TAGS = (
     "sep",
     r"special_\d{1,4}",
     r"unused\d{1,4}",
+    r"seed:\w{1,30}",
 )
 """Short names that are markers only as exactly `<name>` or `</name>`, in any case."""
 
@@ -117,6 +119,8 @@ AHEAD: tuple[tuple[str, str], ...] = (
     ("<", r"</?SYS>>"),
     ("[", rf"/?(?i:{'|'.join(LOUD_BRACKETS)}){_NAME_END}"),
     ("[", rf"/?(?:{'|'.join(BRACKETS)})\]"),
+    # EXAONE
+    ("[", r"\|[A-Za-z]{1,20}\|\]"),
     # MiniMax
     ("]", r"(?:~!?b[\[\]]|<\]minimax\[)"),
     ("[", r"e~\["),

@@ -75,7 +75,8 @@ class Guiding:
 
     `parts`: what of this manner is on. `own` says how a model is asked for calls where the model itself decides that,
     not the settings (S0). `hints`: those of the conversation; None: of one that is kept nowhere. `sends_by`: the tool
-    by which the model has to send its answer itself (J2).
+    by which the model has to send its answer itself (J2). `last_word`: behind its last step the model is asked once
+    more, and only another call ends the run; else the run ends right there.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Guiding:
         own: Mapping[str, Own] | None = None,
         hints: Hints | None = None,
         sends_by: str | None = None,
+        last_word: bool = True,
     ) -> None:
         self._settings = settings
         self._memory = memory
@@ -101,6 +103,7 @@ class Guiding:
         self._parts = parts
         self._hints = hints or Hints(None, lambda _value: None)
         self._sends_by = sends_by if Part.REPLY_TOOL in parts else None
+        self._last_word = last_word
         self._dresser = Dresser(settings.site_instructions, place, parts)
         self._ladder = Ladder()
         self._trail = Trail()
@@ -416,7 +419,10 @@ class Guiding:
         if mode.small and Part.HINTS in self._parts:
             step = self._trail.done[len(self._trail.done) - len(outcomes) :]
             self._hints.after(step, can_read=self._can_read(), shown=RESULT_CHARACTERS)
-        return Halt(()) if self._has_answered(outcomes, mode) else None
+        if self._has_answered(outcomes, mode):
+            return Halt(())
+        limited = mode.small and Part.MAX_STEPS in self._parts and not self._last_word
+        return self._out_of_steps() if limited and self._steps >= self._settings.max_steps else None
 
     def _has_answered(self, outcomes: Sequence[Outcome], mode: Mode) -> bool:
         """Whether the model has just sent its answer by its own call: a weak one would go on and send it again."""

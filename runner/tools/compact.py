@@ -13,9 +13,9 @@ _KEPT = ("type", "enum", "minimum", "maximum")
 _MAX_DEPTH = 32
 
 
-def compact_schema(schema: Mapping[str, Json]) -> dict[str, Json]:
+def compact_schema(schema: Mapping[str, Json] | None) -> dict[str, Json]:
     """Only type, properties, required, enum, minimum, maximum, items and description (at most 160 characters) (S2)."""
-    return _compact(schema, 0)
+    return _compact(schema, 0) if schema is not None else {}
 
 
 def _compact(schema: Mapping[str, Json], depth: int) -> dict[str, Json]:
@@ -35,10 +35,12 @@ def _compact(schema: Mapping[str, Json], depth: int) -> dict[str, Json]:
     return short
 
 
-def validate_args(schema: Mapping[str, Json], args: object) -> str | None:
+def validate_args(schema: Mapping[str, Json] | None, args: object) -> str | None:
     """The first problem of the arguments, or None: an object, what is required, then type, enum and bounds (S2)."""
     if not isinstance(args, Mapping):
         return "Arguments must be an object."
+    if schema is None:
+        return None
     required, properties = schema.get("required"), schema.get("properties")
     for name in required if isinstance(required, list) else ():
         if isinstance(name, str) and args.get(name, "") == "":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from runner.conversation.cut import head
+from runner.conversation.offered import Offered, spec_of
 from runner.conversation.request import ToolSpec
 from runner.tools.compact import compact_schema
 
@@ -20,12 +21,12 @@ _UNSPACED = r"\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\
 _RUN = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<word>[^\W_{_UNSPACED}]+)")
 
 
-def rank_tools(tools: Sequence[ToolSpec], query: str, *, max: int = 8, recent: Sequence[str] = ()) -> list[ToolSpec]:
+def rank_tools(tools: Sequence[Offered], query: str, *, max: int = 8, recent: Sequence[str] = ()) -> list[ToolSpec]:
     """At most `max` tools, the ones most like the request first; ties and short lists keep their order (S2).
 
     Every tool comes back with its description cut to 400 characters and a compact schema.
     """
-    chosen = list(tools)
+    chosen = list(map(spec_of, tools))
     if len(chosen) > max:
         asked = frozenset(words(query[:_QUERY_CHARACTERS]))
         begins = frozenset(word[:4] for word in asked if len(word) > 3)

@@ -203,18 +203,23 @@ def _cut_body(ends: _Ends, references: References, note: str, room: int) -> str:
 
 def _event_payload(value: object, rendered: Rendered, images: int) -> dict[str, Json]:
     """The value itself where it is small, else its bounded text with the same references as the message (D7)."""
-    text, whole = beginning(value, EVENT_CHARACTERS)
-    shown = _sendable_value(json.loads(sendable(text))) if whole else clip(rendered.body, EVENT_CHARACTERS).text
+    shown = bounded_value(value, rendered.body, EVENT_CHARACTERS)
     if isinstance(shown, dict):
         return shown
     payload: dict[str, Json] = {"value": shown}
-    if rendered.truncated or not whole:
+    if rendered.truncated or not beginning(value, EVENT_CHARACTERS)[1]:
         payload["truncated"] = True
     if rendered.references:
         payload["references"] = dict(rendered.references)
     if images:
         payload["images"] = images
     return payload
+
+
+def bounded_value(value: object, body: str, limit: int) -> Json:
+    """The value itself, as JSON has it, up to `limit` characters; beyond that the beginning of its text `body`."""
+    text, whole = beginning(value, limit)
+    return _sendable_value(json.loads(sendable(text))) if whole else clip(body, limit).text
 
 
 def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:

@@ -48,6 +48,7 @@ TABLE = {
     "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
     "dots": '<dots_function_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
     "</dots_function_call>",
+    "functionary-v2": '<|from|>assistant\n<|recipient|>get_weather\n<|content|>{"city": "Oslo"}<|stop|>',
     "functionary-v32": '>>>get_weather\n{"city": "Oslo"}',
     "functiongemma": "<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>",
     "gemma4": '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>',

@@ -50,6 +50,13 @@ UNITS = [
     '<invoke name="ping">',
     "ping\n{",
     "functools[",
+    "<tool_call>ping\n```json\n",
+    "<tool_call>function<tool_sep>ping\n{",
+    '<tool_call>{"name": "ping", "arguments": {</tool_call>',
+    "<|recipient|>ping\n<|content|>{",
+    "<|from|>assistant\n",
+    ">>>all\nx>>>",
+    "Action: ```json\n",
 ]
 
 

@@ -98,6 +98,7 @@ async def test_S3_after_max_steps_come_the_gist_of_the_last_result_and_a_plain_s
     parts = await parts_of(provider, asking(tools=[SEND], call=called), max_steps=2)
     assert len(called.calls) == 2
     assert text_of(parts) == "card number 1 is sent\n\nI stopped without finishing (steps used: 2)."
+    assert (len(provider.requests), types_of(parts).count("message-start")) == (2, 2)
     assert parts[-1] == Finish("max-steps")
 
 
@@ -132,3 +133,12 @@ async def test_Q4_a_run_that_dies_inside_still_ends_with_words() -> None:
     parts = await parts_of(provider, Odd([Message("user", "weather?")], call=Called()))
     assert isinstance(parts[-1], Error)
     assert "the page is gone" in parts[-1].text
+
+
+@pytest.mark.parametrize("blank", ["\n" * 2_000, "\n\n", " ", "<think>Hm.</think>\n\n", ""])
+async def test_S3_an_empty_reply_is_retried_once_and_then_said_in_whole_words(blank: str) -> None:
+    provider = Scripted(blank)
+    parts = await parts_of(provider, asking())
+    assert [request.temperature for request in provider.requests] == [None, 1.0]
+    assert types_of(parts) == ["message-start", "text", "finish"]
+    assert text_of(parts).startswith("The model returned an empty answer")

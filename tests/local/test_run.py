@@ -259,3 +259,28 @@ async def test_what_makes_no_sense_is_refused_before_anything_runs(
     with pytest.raises(ValueError, match=words):
         await parts_of(provider, request_of(), **options)
     assert provider.requests == []
+
+
+@pytest.mark.parametrize(
+    "value", ["sunny", "x" * 5_000, {"value": 3}, {"a": [1, None]}, [{"type": "text", "text": "hi"}], 0, None, ""]
+)
+async def test_S0_a_tool_result_part_holds_what_the_tool_returned(value: Any) -> None:
+    parts = await parts_of(Scripted(tags("get_weather", city="Oslo"), "Fine."), asking(call=Called(get_weather=value)))
+    assert [part.result for part in parts if isinstance(part, ToolResult)] == [value]
+
+
+async def test_S0_a_result_without_end_is_bounded_in_its_part() -> None:
+    called = Called(get_weather={"text": "x" * 100_000})
+    parts = await parts_of(Scripted(tags("get_weather", city="Oslo"), "Fine."), asking(call=called))
+    (result,) = [part.result for part in parts if isinstance(part, ToolResult)]
+    assert isinstance(result, str)
+    assert len(result) <= 20_000
+
+
+@pytest.mark.parametrize("blank", ["\n" * 2_000, "\n\n", " ", "<think>Hm.</think>\n\n", ""])
+async def test_S3_an_empty_reply_is_retried_once_and_then_said_in_whole_words(blank: str) -> None:
+    provider = Scripted(blank)
+    parts = await parts_of(provider, asking())
+    assert [request.temperature for request in provider.requests] == [None, 1.0]
+    assert types_of(parts) == ["message-start", "text", "finish"]
+    assert text_of(parts).startswith("The model returned an empty answer")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 
+from runner.conversation.offered import Offered
 from runner.conversation.request import ToolSpec
 from runner.events import Json
 from runner.tools import compact_schema, rank_tools, validate_args
@@ -15,6 +17,7 @@ ADD = ToolSpec(
     "Add a product to the cart. Only on a product page.",
     {"type": "object", "properties": {"qty": {"type": "integer", "minimum": 1}}, "required": ["qty"]},
 )
+QTY = dict(ADD.parameters)
 SEARCH = ToolSpec("search_products", "Search the catalogue by a key word.", {"type": "object", "properties": {}})
 
 
@@ -126,3 +129,24 @@ def test_S2_no_schema_and_no_arguments_make_the_helpers_raise(schema: dict[str, 
     assert len(compact_schema(schema)) <= len(schema)  # type: ignore[arg-type]
     problem = validate_args(schema, args)  # type: ignore[arg-type]
     assert problem is None or problem.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"name": "add_to_cart", "description": "Add a mug.", "inputSchema": QTY},
+        {"name": "add_to_cart", "description": "Add a mug.", "parameters": QTY},
+        {"type": "function", "function": {"name": "add_to_cart", "description": "Add a mug.", "parameters": QTY}},
+        LLMTool(name="add_to_cart", human_desc="", description="Add a mug.", parameters=QTY, func=print),
+    ],
+    ids=["descriptor", "bare", "openai", "sdk"],
+)
+def test_S2_tools_are_taken_in_any_shape_in_which_they_are_handed_over(tool: Offered) -> None:
+    (shown,) = rank_tools([tool, {"name": "search_products"}], "add two mugs to the cart", max=1)
+    assert (shown.name, shown.description, dict(shown.parameters)) == ("add_to_cart", "Add a mug.", QTY)
+    assert validate_args(shown.parameters, {"qty": 0}) == '"qty" must be at least 1.'
+
+
+def test_S2_what_has_no_name_is_no_tool() -> None:
+    with pytest.raises(TypeError, match="without a name"):
+        rank_tools([{"description": "x"}], "x")

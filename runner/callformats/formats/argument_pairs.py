@@ -19,11 +19,16 @@ from runner.callformats.block import (
     skip_space,
 )
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped
+from runner.callformats.loose_json import State, parse_before
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`=,;]{1,128}")
 _ASSIGNMENT = re.compile(r"[ \t]{1,8}([A-Za-z_][\w-]{0,64})=(\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'|[^\s<]{1,2000})")
+_SEPARATOR = "<tool_sep>"
+_FENCE = "```"
+_FENCE_LINE = re.compile(r"```(?:json)?\s{0,8}")
+_FENCE_WORD = re.compile(r"j|js|jso")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +56,44 @@ def _read(text: str, at: int, complete: bool, pairs: Pairs) -> Outcome:
     after = skip_space(text, name.end())
     if not complete and (after >= len(text) or could_begin(text, after, (pairs.key, pairs.close))):
         return UNFINISHED
+    if not complete and could_begin(text, after, (_SEPARATOR, _FENCE)):
+        return UNFINISHED
     if literal_at(text, after, (pairs.key, pairs.close)) is None:
-        return _assignments(text, name, complete, pairs)
+        outcome = _json_body(text, start, name, after, complete, pairs)
+        return _assignments(text, name, complete, pairs) if outcome is DECLINED else outcome
     candidate = Candidate(name[0], {}, typed=False)
     return _pairs(text, start, after, complete, pairs, candidate)
+
+
+def _json_body(text: str, start: int, name: re.Match[str], after: int, complete: bool, pairs: Pairs) -> Outcome:
+    """Hunyuan: the name, perhaps behind `function<tool_sep>`, then JSON, mostly in a fence."""
+    if text.startswith(_SEPARATOR, after):
+        second = _NAME.match(text, after + len(_SEPARATOR))
+        if second is None or second.end() >= len(text):
+            return DECLINED if complete else UNFINISHED
+        name, after = second, skip_space(text, second.end())
+        if not complete and could_begin(text, after, (_FENCE,)):
+            return UNFINISHED
+    fence = _FENCE_LINE.match(text, after)
+    body = fence.end() if fence else after
+    if body >= len(text):
+        return UNFINISHED if not complete and (fence or after >= len(text)) else DECLINED
+    if text[body] != "{":
+        growing = fence is not None and text[fence.end() - 1] == "`" and _FENCE_WORD.fullmatch(text, body)
+        return UNFINISHED if growing and not complete else DECLINED
+    parsed = parse_before(text, body, (_FENCE, pairs.close))
+    if parsed.state is State.BROKEN:
+        return DECLINED
+    if parsed.state is not State.WHOLE and not complete:
+        return UNFINISHED
+    end = skip_space(text, parsed.end)
+    end = skip_space(text, end + len(_FENCE)) if text.startswith(_FENCE, end) else end
+    closed = text.startswith(pairs.close, end)
+    if not closed and not complete and (end >= len(text) or could_begin(text, end, (_FENCE, pairs.close))):
+        return UNFINISHED
+    mended, cut = parsed.mended or not closed, parsed.state is State.CUT
+    candidate = Candidate(name[0], parsed.value, text[start : parsed.end], mended=mended, cut=cut)
+    return Block(end + len(pairs.close) if closed else parsed.end, (candidate,))
 
 
 def _assignments(text: str, name: re.Match[str], complete: bool, pairs: Pairs) -> Outcome:
@@ -86,7 +125,7 @@ def _pairs(text: str, start: int, at: int, complete: bool, pairs: Pairs, candida
             if not complete and (at >= len(text) or could_begin(text, at, (pairs.key, pairs.close))):
                 return UNFINISHED
             return Block(at, (replace(candidate, arguments=values, raw=text[start:at], mended=True),))
-        one = _pair(text, at, pairs)
+        one = _pair(text, at, complete, pairs)
         if one is None:
             if not complete:
                 return UNFINISHED
@@ -96,7 +135,7 @@ def _pairs(text: str, start: int, at: int, complete: bool, pairs: Pairs, candida
         values[key] = value
 
 
-def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None:
+def _pair(text: str, at: int, complete: bool, pairs: Pairs) -> tuple[str, str, int, bool] | None:
     """Key, value, end, and whether both closers were there; None when the text ends before."""
     key_end = text.find(pairs.key_close, at)
     if key_end < 0:
@@ -109,20 +148,15 @@ def _pair(text: str, at: int, pairs: Pairs) -> tuple[str, str, int, bool] | None
     if ends is None:
         return None
     end, marker = ends.start(), ends[0]
-    if marker != pairs.value_close and _value_goes_on(text, end, pairs):
-        closed = text.find(pairs.value_close, end)
-        return key, text[start:closed], closed + len(pairs.value_close), clean
     if marker == pairs.value_close:
         return key, text[start:end], end + len(marker), clean
+    # A marker that stands inside a value: the value's own closer comes before the next pair opens.
+    decides = re.compile("|".join(map(re.escape, (pairs.value_close, pairs.value, pairs.key_close)))).search(text, end)
+    if decides is None and not complete:
+        return None
+    if decides is not None and decides[0] == pairs.value_close:
+        return key, text[start : decides.start()], decides.end(), clean
     return key, text[start:end], end, False
-
-
-def _value_goes_on(text: str, end: int, pairs: Pairs) -> bool:
-    """A marker that stands inside a value: the value's own closer comes before the next pair opens."""
-    closed = text.find(pairs.value_close, end)
-    if closed < 0:
-        return False
-    return text.find(pairs.value, end, closed) < 0 and text.find(pairs.key_close, end, closed) < 0
 
 
 def _reader(pairs: Pairs, wrapper: Wrapper | None) -> BlockReader:

@@ -16,7 +16,7 @@ from runner.callformats.block import (
     literal_at,
     skip_space,
 )
-from runner.callformats.loose_json import State, parse
+from runner.callformats.loose_json import State, parse_before
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -111,7 +111,7 @@ def _fence(text: str, here: int) -> int | None:
 def _arguments(
     text: str, start: int, here: int, complete: bool, name: str, fenced: bool
 ) -> tuple[Candidate, int] | None:
-    parsed = parse(text, here)
+    parsed = parse_before(text, here, ("```", *_CALL_END, *_SECTION_END))
     if parsed.state in (State.OPEN, State.CUT) and not complete:
         return None
     if parsed.state is State.BROKEN:

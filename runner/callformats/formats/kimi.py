@@ -15,7 +15,7 @@ from runner.callformats.block import (
     could_begin,
     skip_space,
 )
-from runner.callformats.loose_json import State, parse
+from runner.callformats.loose_json import State, parse, parse_before
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -57,7 +57,7 @@ def _k2_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | N
             return None
         return _broken(text, start, complete)
     named = _CALL_ID.fullmatch(head[1])
-    parsed = parse(text, here + len(_ARGUMENTS))
+    parsed = parse_before(text, here + len(_ARGUMENTS), (_CALL_END, _SECTION_END))
     if parsed.state in (State.OPEN, State.CUT) and not complete:
         return None
     if parsed.state is State.BROKEN or named is None:

@@ -17,7 +17,7 @@ from runner.callformats.block import (
     skip_space,
 )
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped, written
-from runner.callformats.loose_json import State, parse
+from runner.callformats.loose_json import State, parse_before
 from runner.callformats.shapes import candidates, dumps
 from runner.events import Json
 
@@ -68,7 +68,7 @@ def _no_arguments(text: str, name: re.Match[str], here: int, complete: bool, mar
 
 
 def _with_arguments(text: str, here: int, complete: bool, name: str, own_id: str | None) -> Outcome:
-    parsed = parse(text, here)
+    parsed = parse_before(text, here, (*_OPENS, *_CLOSES, "</s>"))
     if parsed.state in (State.OPEN, State.CUT) and not complete:
         return UNFINISHED
     raw = text[here : parsed.end]

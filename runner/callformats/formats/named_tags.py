@@ -23,7 +23,7 @@ from runner.callformats.block import (
     literal_at,
     skip_space,
 )
-from runner.callformats.loose_json import State, parse
+from runner.callformats.loose_json import State, parse, parse_before
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -152,26 +152,30 @@ def _json_body(
     text: str, head: re.Match[str], at: int, complete: bool, grammar: Grammar
 ) -> tuple[Candidate, int] | None:
     """`<function=NAME>{…}</function>`, as Functionary 3.1 and Llama write it."""
-    parsed = parse(text, at)
+    parsed = parse_before(text, at, ("</",))
     if parsed.state in (State.OPEN, State.CUT) and not complete:
         return None
+    if parsed.state is State.BROKEN:
+        return _unreadable_body(text, head, parsed.end, complete, grammar)
     end = skip_space(text, parsed.end)
     close = grammar.call_close.match(text, end)
     if close is None and not complete and (end >= len(text) or _tag_may_be_growing(text, end)):
         return None
     end = close.end() if close else parsed.end
-    broken = parsed.state is State.BROKEN
-    return (
-        Candidate(
-            head["name"].strip(),
-            parsed.value,
-            text[head.start() : end],
-            mended=parsed.mended or close is None,
-            cut=parsed.state is State.CUT,
-            broken=broken,
-        ),
-        len(text) if broken and complete else end,
-    )
+    mended = parsed.mended or close is None
+    cut = parsed.state is State.CUT
+    return Candidate(head["name"].strip(), parsed.value, text[head.start() : end], mended=mended, cut=cut), end
+
+
+def _unreadable_body(
+    text: str, head: re.Match[str], at: int, complete: bool, grammar: Grammar
+) -> tuple[Candidate, int] | None:
+    """What is no JSON, up to the call's closer or else all the rest: it is no text for the user."""
+    close = grammar.call_close.search(text, at)
+    if close is None and not complete:
+        return None
+    end = close.end() if close else len(text)
+    return Candidate(head["name"].strip(), raw=text[head.start() : end], broken=True), end
 
 
 def _value(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str, int, bool] | None:

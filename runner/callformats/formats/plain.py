@@ -22,7 +22,7 @@ from runner.callformats.block import (
 )
 from runner.callformats.formats.pythonic import NAME, read_calls
 from runner.callformats.formats.pythonic import written as written_call
-from runner.callformats.loose_json import Parsed, State, parse
+from runner.callformats.loose_json import Parsed, State, parse, parse_before
 from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves
 from runner.events import Json
 
@@ -40,7 +40,7 @@ def _first_key_fits(text: str, at: int, names: Names) -> bool:
     key = match["quoted"] if match["quoted"] is not None else match["bare"] or ""
     if match["end"] is None and match.end() >= len(text):
         return any(known.startswith(key) for known in CALL_KEYS) or names.may_grow(key) or not key
-    return key.rstrip("=>") in CALL_KEYS or names.knows(key)
+    return key.rstrip("=>") in CALL_KEYS or names.spells(key)
 
 
 def _names_fit(found: tuple[Candidate, ...], names: Names) -> bool:
@@ -82,7 +82,7 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
 
 def _value(text: str, at: int) -> tuple[Parsed, int]:
     """The value at `at` and its end, past closers that are one too many."""
-    parsed = parse(text, at)
+    parsed = parse_before(text, at, ("```",))
     end = parsed.end
     while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
         end += 1
@@ -99,7 +99,7 @@ def _all_named(found: tuple[Candidate, ...], end: int) -> Outcome:
 
 def _bare_name(one: Candidate) -> bool:
     """{"name": "x"} alone says too little to be a call where nothing else marks it as one."""
-    return one.arguments is None
+    return one.arguments is None and not one.beside
 
 
 def _unended(found: tuple[Candidate, ...], text: str) -> Outcome:
@@ -215,6 +215,7 @@ def _read_bare_calls(text: str, at: int, complete: bool, names: Names) -> Outcom
 _CHARGE = 2000  # what a written call that is none is taken to have cost, in characters
 
 _ACTION = re.compile(r"\**Action\**:\**[ \t]{0,8}(?P<name>[^\n`:]{0,128}?)[ \t]{0,8}(?P<end>\n|\Z)")
+_ACTION_FENCE = re.compile(r"Action:[ \t]{0,8}(?=`)")
 _INPUT = re.compile(r"\s{0,40}\**Action[ _]Input\**:\**\s{0,40}")
 _ACTION_WORD = "Action:"
 _INPUT_WORD = "Action Input:"
@@ -226,6 +227,9 @@ def _read_react(text: str, at: int, complete: bool, names: Names) -> Outcome:
         return (
             UNFINISHED if _ACTION_WORD.startswith(word) and at + len(word) >= len(text) and not complete else DECLINED
         )
+    fenced = _ACTION_FENCE.match(text, at)
+    if fenced is not None:
+        return _action_list(text, fenced.end(), complete, names)
     head = _ACTION.match(text, at)
     if head is None:
         return UNFINISHED if not complete and len(text) - at < 140 and "\n" not in text[at:] else DECLINED

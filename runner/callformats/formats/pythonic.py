@@ -25,6 +25,8 @@ from runner.events import Json
 NAME = re.compile(r"[^\W\d][\w.-]{0,127}")
 _TAG_END = re.compile(r"<\|eo[mt]_id\|>")
 _KEYWORD = re.compile(r"\s{0,40}([^\W\d]\w{0,127})\s{0,20}=(?!=)")
+_PRINT_GROWS = re.compile(r"\s*(?:print\s*(?:\(\s*)?)?(?:[A-Za-z_]\w{0,40}\s*=?\s*)?(?:[^\W\d][\w.-]{0,127})?")
+_LONGEST_LEAD = 200
 _PRINT = re.compile(r"\s*(?:print\s*\(\s*)?(?:[A-Za-z_]\w{0,40}\s*=\s*)?(?=[^\W\d][\w.-]{0,127}\()")
 
 
@@ -108,7 +110,7 @@ def _no_keyword(text: str, at: int, here: int, complete: bool, so_far: Candidate
     if here >= len(text) and complete and so_far.arguments:
         # Every string is closed; the bracket is missing.
         return replace(so_far, raw=text[at:]), len(text)
-    growing = re.fullmatch(r"[^\W\d]?\w*\s*", rest) is not None and here + len(rest) >= len(text)
+    growing = re.fullmatch(r"[^\W\d]?[\w.-]*\s*", rest) is not None and here + len(rest) >= len(text)
     if not growing:
         return DECLINED
     if not complete:
@@ -153,6 +155,8 @@ def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
         start = skip_space(text, at + len(opener))
         if start >= len(text):
             return DECLINED if complete else UNFINISHED
+        if not complete and len(text) - start < _LONGEST_LEAD and _PRINT_GROWS.fullmatch(text, start):
+            return UNFINISHED
         printed = _PRINT.match(text, start)
         if printed is not None and text[start] != "[":
             return _closed(text, read_calls(text, printed.end(), complete), closes, complete)

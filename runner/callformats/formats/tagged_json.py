@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from runner.callformats.block import (
@@ -19,9 +19,11 @@ from runner.callformats.block import (
     literal_at,
     skip_space,
 )
-from runner.callformats.loose_json import State, parse
+from runner.callformats.loose_json import State, parse_before
 from runner.callformats.shapes import candidates, dumps, merge_halves
 from runner.events import Json
+
+_FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
     found: list[Candidate] = []
     at = start
     while True:
-        parsed = parse(text, at)
+        parsed = parse_before(text, at, (*wrapper.closes, _FENCE))
         if parsed.state in (State.OPEN, State.CUT):
             if not complete:
                 return UNFINISHED
@@ -71,11 +73,11 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
             return _unreadable(text, at, complete, wrapper, found)
         end, stray = _past_stray_closers(text, parsed.end)
         found += [_marked(one, stray) for one in candidates(parsed, text[at:end])]
-        at = skip_space(text, end)
+        at = _past_fence(text, end)
         closer = literal_at(text, at, wrapper.closes)
         if closer is not None:
             return Block(at + len(closer), merge_halves(tuple(found)))
-        if not complete and (at >= len(text) or could_begin(text, at, wrapper.closes)):
+        if not complete and (at >= len(text) or could_begin(text, at, (*wrapper.closes, _FENCE))):
             return UNFINISHED
         if at < len(text) and text[at] in ",;":
             following = skip_space(text, at + 1)
@@ -87,7 +89,7 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
 
 
 def _marked(one: Candidate, stray: bool) -> Candidate:
-    return Candidate(one.name, one.arguments, one.raw, one.id, one.typed, one.mended or stray, one.cut, one.broken)
+    return replace(one, mended=one.mended or stray)
 
 
 def _past_stray_closers(text: str, end: int) -> tuple[int, bool]:
@@ -96,6 +98,12 @@ def _past_stray_closers(text: str, end: int) -> tuple[int, bool]:
     while at < len(text) and text[at] in "}]":
         at += 1
     return at, at > end
+
+
+def _past_fence(text: str, end: int) -> int:
+    """Behind white space, and behind the end of a code fence that was put between the markers."""
+    at = skip_space(text, end)
+    return skip_space(text, at + len(_FENCE)) if text.startswith(_FENCE, at) else at
 
 
 def _unreadable(text: str, at: int, complete: bool, wrapper: Wrapper, found: list[Candidate]) -> Outcome:
@@ -126,12 +134,31 @@ def written(wrapper: Wrapper, name: str, arguments: Mapping[str, Json]) -> str:
     return f"{opener}{gap}{body}{gap}{wrapper.closes[0] if wrapper.closes else ''}"
 
 
+def _outer(read: BlockReader, opener: str, inner: str) -> BlockReader:
+    """The reader, and `opener` alone where it only stands around blocks of another format that `inner` opens."""
+
+    def read_outer(text: str, at: int, complete: bool) -> Outcome:
+        start = skip_space(text, at + len(opener))
+        if text.startswith(opener, at) and start < len(text) and text[start] == "<":
+            if text.startswith(inner, start):
+                return Block(start)
+            if not complete and could_begin(text, start, (inner,)):
+                return UNFINISHED
+        return read(text, at, complete)
+
+    return read_outer
+
+
 def _format(
-    format_id: str, wrapper: Wrapper, aliases: tuple[str, ...] = (), stops: tuple[str, ...] | None = None
+    format_id: str,
+    wrapper: Wrapper,
+    aliases: tuple[str, ...] = (),
+    stops: tuple[str, ...] | None = None,
+    reader: BlockReader | None = None,
 ) -> Format:
     return Format(
         id=format_id,
-        read=_reader(wrapper),
+        read=reader or _reader(wrapper),
         write=lambda name, arguments: written(wrapper, name, arguments),
         opens=wrapper.opens,
         closes=wrapper.closes,
@@ -139,6 +166,8 @@ def _format(
         aliases=aliases,
     )
 
+
+_JAMBA = Wrapper(("<tool_calls>",), ("</tool_calls>",), shape="list")
 
 FORMATS = (
     _format(
@@ -150,7 +179,7 @@ FORMATS = (
     _format("granite", Wrapper(("<|tool_call|>",), ("<|/tool_call|>",), shape="list"), stops=("<|end_of_text|>",)),
     _format("granite-20b", Wrapper(("<function_call>",), ("</function_call>",))),
     _format("nemotron-json", Wrapper(("<TOOLCALL>",), ("</TOOLCALL>",), shape="list"), ("nemotron",)),
-    _format("jamba", Wrapper(("<tool_calls>",), ("</tool_calls>",), shape="list"), ("hunyuan", "apriel")),
+    _format("jamba", _JAMBA, ("hunyuan", "apriel"), reader=_outer(_reader(_JAMBA), "<tool_calls>", "<tool_call>")),
     _format("gigachat3", Wrapper(("<|function_call|>",), ("</s>",)), ("gigachat",)),
     _format(
         "gigachat3-turns",

@@ -1,0 +1,46 @@
+"""Tools as others hand them over, read into one shape (S1, S2): the border of the functions that anybody may call.
+
+A `ToolSpec`; a mapping of name, description and schema, bare or inside `{"type": "function", "function": {…}}`; or an
+object with attributes of these names, as the SDK's tools, MCP's and those of `local` are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+from runner.conversation.request import ToolSpec
+from runner.events import Json
+
+_SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+
+
+@runtime_checkable
+class Named(Protocol):
+    """What an object has to have to be a tool."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Offered = ToolSpec | Mapping[str, object] | Named
+
+
+def spec_of(tool: Offered) -> ToolSpec:
+    """The tool as a model sees it; a schema that is none counts as one without fields. Raises TypeError."""
+    if isinstance(tool, ToolSpec) and isinstance(tool.parameters, Mapping):
+        return tool
+    fields = tool if isinstance(tool, Mapping) else _attributes(tool)
+    inner = fields.get("function")
+    if "name" not in fields and inner is not None:
+        return spec_of(inner)  # type: ignore[arg-type]  # whatever it is, the next call says
+    if "name" not in fields:
+        raise TypeError(f"no tool: {type(tool).__name__} without a name")
+    schema = next((fields[key] for key in _SCHEMA_KEYS if isinstance(fields.get(key), Mapping)), {})
+    parameters: Mapping[str, Json] = dict(schema)  # type: ignore[call-overload]
+    return ToolSpec(str(fields["name"]), str(fields.get("description") or ""), parameters)
+
+
+def _attributes(tool: object) -> dict[str, object]:
+    names = ("name", "description", "function", *_SCHEMA_KEYS)
+    return {name: getattr(tool, name) for name in names if hasattr(tool, name)}
