@@ -1,19 +1,20 @@
-"""Conversations to cut: generated ones, and a real coding session where it lies beside the clone."""
+"""Conversations to cut: generated ones, and a real coding session."""
 
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from random import Random
 
 from hypothesis import strategies as st
 
 from runner.context.tokens import Ruler, Tokenizer, build_encoding
 from runner.conversation.units import AssistantTurn, Image, Part, Span, Text, ToolCall, ToolResult, Unit, UserTurn
 
-SESSION = Path(__file__).parents[3] / "shared" / "cases" / "history_pi_large_session.jsonl"
+SESSION = Path(__file__).parent / "cases" / "history_pi_large_session.jsonl.xz"
+"""914 messages of a public session with the coding agent pi: 373 results of tools, 21 aborted turns."""
 
 
 class Remembering(Tokenizer):
@@ -48,10 +49,9 @@ def tool_turn(result: str, number: int = 0, *, text: str = "", arguments: str = 
 
 @cache
 def session() -> tuple[Unit, ...]:
-    """The real session as units, texts cut to 3,000 characters by its publisher; without it one of the same shape."""
-    if SESSION.exists():
-        return tuple(_units([json.loads(line) for line in SESSION.read_text("utf-8").splitlines()]))
-    return tuple(_made_session(Random(914)))
+    """The real session as units; its publisher cut texts to 3,000 characters."""
+    with lzma.open(SESSION, "rt", encoding="utf-8") as lines:
+        return tuple(_units([json.loads(line) for line in lines]))
 
 
 def _units(rows: list[dict[str, object]]) -> Iterator[Unit]:
@@ -82,18 +82,6 @@ def _reply(text: str, calls: object, results: dict[object, str]) -> AssistantTur
     return AssistantTurn(
         text, tuple(call for call, _ in pairs), tuple(ToolResult(call.id, call.name, result) for call, result in pairs)
     )
-
-
-def _made_session(random: Random) -> Iterator[Unit]:
-    for number in range(80):
-        yield user(f"request {number}: " + "please change the selector and the theme " * random.randint(1, 30))
-        for step in range(random.randint(0, 9)):
-            yield tool_turn(
-                "line of code();\n" * random.randint(1, 190),
-                number * 10 + step,
-                text="Reading. " * random.randint(0, 9),
-            )
-        yield assistant("The change is done. " * random.randint(1, 40))
 
 
 _ALPHABETS = (

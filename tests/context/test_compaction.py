@@ -437,7 +437,7 @@ async def test_F6_cursors_that_are_no_numbers_only_cost_the_checkpoint() -> None
 
 
 @pytest.mark.parametrize("window", [2_000, 8_000, 32_000, 200_000])
-async def test_F3_a_long_session_replayed_turn_by_turn_never_breaks(window: int) -> None:
+async def test_F3_a_real_session_replayed_turn_by_turn_never_breaks(window: int) -> None:
     budget = Budget.of(window, 16_384)
     model = Model(GOOD)
     setting = Setting(model, factor=1.2)

@@ -203,7 +203,7 @@ def test_F3_every_plan_is_legal_and_within_the_budget_or_says_what_is_too_large(
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_F3_a_long_session_cut_at_every_point_always_gives_a_legal_plan(window: int) -> None:
+def test_F3_a_real_session_cut_at_every_point_always_gives_a_legal_plan(window: int) -> None:
     units, bounds, shared = session(), limits(window), PRICES
     for end in range(1, len(units) + 1):
         part = units[:end]
