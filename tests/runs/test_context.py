@@ -49,7 +49,9 @@ class Chat:
 
     def answer(self, request: ModelRequest) -> Reply:
         if self.fails():
-            return Reply(error=self.random.choice([Reason.CONNECTION, Reason.CONTEXT_LENGTH, Reason.RATE_LIMIT]))
+            # A model that refused everything, whatever its size, would teach a window that holds nothing (C7).
+            too_long = [Reason.CONTEXT_LENGTH] if request.tokens > 0.6 * self.budget else []
+            return Reply(error=self.random.choice([Reason.CONNECTION, Reason.RATE_LIMIT, *too_long]))
         if self.random.random() < 0.1 and rounds_of(request) < 3:
             return Reply("Looking. ", tool_calls=[ToolCall("look", {"n": self.turn})])
         return Reply(f"It is {fact(self.random, self.turn)}. {prose(self.random, self.random.randint(0, 40))}")
