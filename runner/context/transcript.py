@@ -61,17 +61,17 @@ class Excerpt:
 
 
 def excerpt(units: tuple[Unit, ...], room: int, prices: Prices) -> Excerpt:
-    """The newest units as text in at most `room` Host tokens. One unit above half of it is cut to that half.
+    """The newest units as text in at most `room` Host tokens. One unit above half of it is cut to that half, never to
+    less than says something.
 
     With room for more than a few words, at least the newest unit is told, so that folding always gets on.
     """
     lines: list[str] = []
     left = room
     for unit in reversed(units):
-        whole = render(unit)
-        line = clip_tokens(whole, max(1, room // 2), prices.text)
+        line = clip_tokens(render(unit), max(LEAST, room // 2), prices.text)
         cost = prices.text(line) + 2
-        if cost > left or (line != whole and room // 2 < LEAST):
+        if cost > left:
             break
         left -= cost
         lines.append(line)
