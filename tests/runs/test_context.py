@@ -6,12 +6,10 @@ from random import Random
 
 import pytest
 
-from runner.context import checkpoint as checkpoints
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, Tool, ToolCall, mcp_content
 from tests.host.tokens import count_text
 
 from .long_chats import (
-    CHAT,
     FACT,
     assert_within,
     budget_of,
@@ -85,9 +83,6 @@ async def test_F6_five_hundred_turns_with_failures_of_every_kind_lose_no_questio
     assert ended.count("completed") > 450
     assert sum(len(summaries(run)) for run in chat.host.runs) > 50
     chat.failures = 0.0
-    # Refusals that were no true ones have taught windows of some 700 tokens, where beside the new turns nothing fits.
-    kept = chat.host.state.get("conversation", CHAT, checkpoints.KEY)
-    chat.host.state.set("conversation", CHAT, checkpoints.KEY, {**kept, "windows": {}})
     for _ in range(60):
         run = await chat.say()
         assert run.status == "completed"
