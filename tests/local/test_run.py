@@ -275,12 +275,3 @@ async def test_S0_a_result_without_end_is_bounded_in_its_part() -> None:
     (result,) = [part.result for part in parts if isinstance(part, ToolResult)]
     assert isinstance(result, str)
     assert len(result) <= 20_000
-
-
-@pytest.mark.parametrize("blank", ["\n" * 2_000, "\n\n", " ", "<think>Hm.</think>\n\n", ""])
-async def test_S3_an_empty_reply_is_retried_once_and_then_said_in_whole_words(blank: str) -> None:
-    provider = Scripted(blank)
-    parts = await parts_of(provider, asking())
-    assert [request.temperature for request in provider.requests] == [None, 1.0]
-    assert types_of(parts) == ["message-start", "text", "finish"]
-    assert text_of(parts).startswith("The model returned an empty answer")
