@@ -9,94 +9,15 @@ import pytest
 
 from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint, read, write
-from runner.context.compaction import Context, Fitted, View, Wishes
+from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import CountFailed, Meter
-from runner.context.summary import CLOSING, OPENING, Summarise, SummaryReply
+from runner.context.summary import CLOSING, OPENING, SummaryReply
 from runner.context.tokens import Ruler, Tokenizer
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
 from runner.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
-from runner.events import Json
 from tests.context.conversations import assistant, ruler, session, tool_turn, user
-
-SYSTEM = System((Text("You are a helpful assistant."),))
-GOOD = "Goal:\n- finish the migration\nFacts and identifiers:\n- ticket OPS-4471"
-SMALL = Budget.of(8_000, 16_384)
-
-
-class Host:
-    """Counts `factor` times the local price of everything, as another tokenizer would."""
-
-    def __init__(self, factor: float = 1.0) -> None:
-        self.factor = factor
-        self.ruler = ruler()
-        self.counts = 0
-
-    def price(self, request: Request) -> int:
-        units = sum(map(self.ruler.unit, request.units))
-        fixed = self.ruler.system(request.system) if request.system != System() else 0
-        return int((units + fixed + self.ruler.tools(request.tools)) * self.factor) + 3
-
-    async def count(self, model: str, request: Request) -> int:
-        self.counts += 1
-        return self.price(request)
-
-
-class Model:
-    """A summariser with a script: each entry is a text, a reply or a failure; the last one repeats."""
-
-    def __init__(self, *script: str | SummaryReply | ModelTrouble | ModelFailed) -> None:
-        self.script = list(script)
-        self.asked: list[Request] = []
-
-    async def __call__(self, request: Request) -> SummaryReply:
-        self.asked.append(request)
-        entry = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(entry, ModelTrouble):
-            raise ModelFailed("s", entry, "scripted")
-        if isinstance(entry, ModelFailed):
-            raise entry
-        return SummaryReply(entry) if isinstance(entry, str) else entry
-
-
-class Setting:
-    """A context with its Host, its models and its log."""
-
-    def __init__(
-        self, *models: Model, factor: float = 1.0, checkpoint: Checkpoint | None = None, durable: bool = True
-    ) -> None:
-        self.host, self.models, self.lines = Host(factor), models, list[str]()
-        summarisers: list[Summarise] = list(models)
-        self.context = Context(
-            meter=Meter(self.host.count),
-            ruler=ruler(),
-            wishes=Wishes(20_000, 8_000),
-            summarisers=summarisers,
-            now=lambda: 100.0,
-            log=self.lines.append,
-            checkpoint=checkpoint,
-            durable=durable,
-        )
-
-    async def fit(self, view: View, budget: Budget = SMALL, *, visible: bool = False, model: str = "m") -> Fitted:
-        fitted = await self.context.fit(view, model=model, budget=budget, visible=visible)
-        assert self.host.price(fitted.request) <= budget.input
-        assert fitted.tokens <= budget.input
-        assert isinstance(fitted.request.units[0], UserTurn)
-        return fitted
-
-
-def history(turns: int, words: int = 60) -> tuple[Unit, ...]:
-    """`turns` exchanges as transcript rows 1, 2, 3, …"""
-    units: list[Unit] = []
-    for number in range(turns):
-        units.append(user(f"question {number} " + "some words " * words, 2 * number + 1))
-        units.append(assistant("answer " * words, 2 * number + 2))
-    return tuple(units)
-
-
-def view(*units: Unit) -> View:
-    return View(SYSTEM, units, question=len(units) - 1)
+from tests.context.setting import GOOD, SMALL, SYSTEM, Model, Setting, history, view
 
 
 async def test_F2_a_request_within_the_budget_costs_one_count_and_no_compaction() -> None:
@@ -317,113 +238,6 @@ async def test_F2_a_failed_count_is_the_models_failure_and_the_next_model_goes_o
     with pytest.raises(CountFailed):
         await setting.context.fit(view(user("hi")), model="m", budget=SMALL, visible=False)
     await setting.fit(view(user("hi")), model="n")
-
-
-class Store:
-    """The state key, with failures."""
-
-    def __init__(self, value: Json = None, *, fails: str = "") -> None:
-        self.value, self.fails, self.writes = value, fails, 0
-        self.hidden = False
-        self.asked: list[str] = []
-
-    async def load(self) -> Json:
-        if self.fails == "load":
-            raise HostCallFailed("state_get", HostFailure.TIMEOUT, "late")
-        return self.value
-
-    async def store(self, value: Json) -> None:
-        if self.fails == "store":
-            raise HostCallFailed("state_set", HostFailure.REFUSED, "no")
-        self.value = value
-        self.writes += 1
-
-    async def holds(self, cursor: str) -> bool:
-        self.asked.append(cursor)
-        return not self.hidden
-
-
-async def test_F6_the_checkpoint_is_written_once_after_a_second_look() -> None:
-    setting = Setting(Model(GOOD))
-    await setting.fit(view(*history(60), user("now")))
-    store = Store()
-    await setting.context.save(store.load, store.store, store.holds)
-    assert store.writes == 1
-    assert read(store.value) == setting.context.checkpoint
-
-
-async def test_F6_a_reset_during_the_first_compaction_leaves_nothing_behind() -> None:
-    setting = Setting(Model(GOOD))
-    await setting.fit(view(*history(60), user("now")))
-    store = Store()
-    store.hidden = True
-    await setting.context.save(store.load, store.store, store.holds)
-    checkpoint = setting.context.checkpoint
-    assert checkpoint is not None and store.asked == [checkpoint.covers_until]
-    assert (store.writes, store.value) == (0, None)
-    assert "reset" in setting.lines[-1]
-
-
-async def test_F6_after_a_reset_what_another_run_stored_since_does_not_let_old_words_back_in() -> None:
-    setting = Setting(Model(GOOD), checkpoint=Checkpoint(GOOD, "1", "1"))
-    await setting.fit(view(*history(60), user("now")))
-    store = Store(write(Checkpoint(windows={"m1": 9_000})))
-    store.hidden = True
-    await setting.context.save(store.load, store.store, store.holds)
-    assert store.writes == 0
-    assert "reset" in setting.lines[-1]
-
-
-async def test_F6_what_changed_after_a_save_is_saved_too_and_nothing_twice() -> None:
-    setting = Setting(Model(GOOD))
-    await setting.fit(view(*history(60), user("now")))
-    store = Store()
-    await setting.context.save(store.load, store.store, store.holds)
-    assert not await setting.context.save(store.load, store.store, store.holds)
-    setting.context.note("offered", ["read"])
-    await setting.context.save(store.load, store.store, store.holds)
-    stored = read(store.value)
-    assert stored == setting.context.checkpoint and stored is not None and stored.summary
-    assert (stored.notes, store.writes) == ({"offered": ["read"]}, 2)
-
-
-async def test_J5_a_second_save_does_not_undo_what_another_run_reached_meanwhile() -> None:
-    setting = Setting(Model(GOOD))
-    await setting.fit(view(*history(60), user("now")))
-    store = Store(write(Checkpoint("Theirs reaches further.", "1", "999")))
-    await setting.context.save(store.load, store.store, store.holds)
-    setting.context.note("offered", ["read"])
-    await setting.context.save(store.load, store.store, store.holds)
-    stored = read(store.value)
-    assert stored is not None and (stored.covers_until, stored.notes) == ("999", {"offered": ["read"]})
-
-
-async def test_F6_other_things_are_remembered_beside_the_summary() -> None:
-    setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}}))
-    setting.context.note("offered", ["read"])
-    store = Store(write(Checkpoint(GOOD, "1", "9", notes={"names": {"7": "Ann"}})))
-    await setting.context.save(store.load, store.store, store.holds)
-    stored = read(store.value)
-    assert stored is not None and stored.summary == GOOD
-    assert stored.notes == {"names": {"7": "Ann"}, "offered": ["read"]}
-
-
-async def test_F6_a_run_that_changed_nothing_neither_reads_nor_writes() -> None:
-    setting = Setting(checkpoint=Checkpoint(GOOD, "1", "9"))
-    await setting.fit(view(user("hi")))
-    store = Store(fails="load")
-    await setting.context.save(store.load, store.store, store.holds)
-    assert setting.lines == []
-
-
-@pytest.mark.parametrize("fails", ["load", "store"])
-async def test_Q4_a_state_that_fails_costs_a_log_line_only(fails: str) -> None:
-    setting = Setting(Model(GOOD))
-    await setting.fit(view(*history(60), user("now")))
-    store = Store(fails=fails)
-    await setting.context.save(store.load, store.store, store.holds)
-    assert store.writes == 0
-    assert "not saved" in setting.lines[-1]
 
 
 async def test_F6_cursors_that_are_no_numbers_only_cost_the_checkpoint() -> None:
