@@ -35,6 +35,19 @@ def steering_tool(host: TestHost, *texts: str) -> Tool:
     return Tool("look", fn=look)
 
 
+def host_that_waits(gate: asyncio.Event) -> TestHost:
+    """Each run uses a tool, which waits for `gate`, and then answers what was said last."""
+
+    def reply(request: ModelRequest) -> Reply:
+        return Reply(f"to {request.last_user}") if any(m.get("tool_calls") for m in request.messages) else LOOK
+
+    async def look() -> str:
+        await gate.wait()
+        return "found"
+
+    return host_with(models=[Model("m1", default=reply)], tools=[Tool("look", fn=look)])
+
+
 def answer_after(host: TestHost, text: str, say: str = "First.") -> Callable[[ModelRequest], Reply]:
     """A model reply during which the person says something."""
 
@@ -228,15 +241,7 @@ async def test_G1_a_follow_up_with_nothing_in_it_breaks_no_request() -> None:
 
 async def test_G1_runs_of_two_chats_keep_their_follow_ups_apart() -> None:
     gate = asyncio.Event()
-
-    def reply(request: ModelRequest) -> Reply:
-        return Reply(f"to {request.last_user}") if any(m.get("tool_calls") for m in request.messages) else LOOK
-
-    async def look() -> str:
-        await gate.wait()
-        return "found"
-
-    host = host_with(models=[Model("m1", default=reply)], tools=[Tool("look", fn=look)])
+    host = host_that_waits(gate)
     first, second = host.start("a", conversation="person_1"), host.start("b", conversation="person_2")
     await first.until("call_tool")
     await second.until("call_tool")
@@ -259,15 +264,7 @@ async def test_G1_what_was_pulled_and_could_not_be_handled_is_named_in_the_log()
 async def test_G1_a_lost_pull_brings_no_message_of_another_run_of_the_same_chat() -> None:
     """A bot that answers several messages of a chat at once: each by its own run."""
     gate = asyncio.Event()
-
-    def reply(request: ModelRequest) -> Reply:
-        return Reply(f"to {request.last_user}") if any(m.get("tool_calls") for m in request.messages) else LOOK
-
-    async def look() -> str:
-        await gate.wait()
-        return "found"
-
-    host = host_with(models=[Model("m1", default=reply)], tools=[Tool("look", fn=look)])
+    host = host_that_waits(gate)
     first = host.start("one")
     await first.until("call_tool")
     second = host.start("two")
