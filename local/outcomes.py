@@ -25,4 +25,5 @@ class Outcomes(Renderer):
         rendered = super().render(entry, value)
         if rendered.error:
             return rendered
-        return replace(rendered, event_payload={VALUE: bounded_value(value, rendered.body, RESULT_CHARACTERS)})
+        shown, _ = bounded_value(value, rendered.body, RESULT_CHARACTERS)
+        return replace(rendered, event_payload={VALUE: shown})

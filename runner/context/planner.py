@@ -123,8 +123,11 @@ def plan(
         tokens = fixed.all + room + sum(sizes[first:])
         return Plan(Step.SUMMARISE, units[first:], units[:first], tokens, room, asked - first)
     frame = _Frame(fixed, limits, prices)
-    units = _with_recent_pictures(units, sizes, tail_room(limits, fixed))
-    return _summarise(units, [prices.unit(unit) for unit in units], first, asked, summary, frame)
+    bare = _with_recent_pictures(units, sizes, tail_room(limits, fixed))
+    sizes = [
+        size if unit is before else prices.unit(unit) for unit, before, size in zip(bare, units, sizes, strict=True)
+    ]
+    return _summarise(bare, sizes, first, asked, summary, frame)
 
 
 def tail_room(limits: Limits, fixed: Fixed) -> int:

@@ -203,11 +203,11 @@ def _cut_body(ends: _Ends, references: References, note: str, room: int) -> str:
 
 def _event_payload(value: object, rendered: Rendered, images: int) -> dict[str, Json]:
     """The value itself where it is small, else its bounded text with the same references as the message (D7)."""
-    shown = bounded_value(value, rendered.body, EVENT_CHARACTERS)
+    shown, whole = bounded_value(value, rendered.body, EVENT_CHARACTERS)
     if isinstance(shown, dict):
         return shown
     payload: dict[str, Json] = {"value": shown}
-    if rendered.truncated or not beginning(value, EVENT_CHARACTERS)[1]:
+    if rendered.truncated or not whole:
         payload["truncated"] = True
     if rendered.references:
         payload["references"] = dict(rendered.references)
@@ -216,10 +216,11 @@ def _event_payload(value: object, rendered: Rendered, images: int) -> dict[str, 
     return payload
 
 
-def bounded_value(value: object, body: str, limit: int) -> Json:
-    """The value itself, as JSON has it, up to `limit` characters; beyond that the beginning of its text `body`."""
+def bounded_value(value: object, body: str, limit: int) -> tuple[Json, bool]:
+    """The value itself, as JSON has it, up to `limit` characters; beyond that the beginning of its text `body`. And
+    whether it is the value."""
     text, whole = beginning(value, limit)
-    return _sendable_value(json.loads(sendable(text))) if whole else clip(body, limit).text
+    return (_sendable_value(json.loads(sendable(text))) if whole else clip(body, limit).text), whole
 
 
 def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:
