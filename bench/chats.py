@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bench import bringup
 from bench.table import Row
-from demo.chat import Chat
+from demo.chat import Chat, Turn
 from demo.errors import DemoError
 from tests.e2e.bed import Bed
 from tests.e2e.scripted_model import Reply, Request, say
@@ -110,13 +110,18 @@ class _Played:
         answer = "".join(f"Word {place} of answer {turn}. " for place in range(chunks))
         bed.scripted.script(say(answer, size=len(answer) // chunks + 1, chunk_delay=0.02))
         asked = await chat.ask(f"question {turn}")
-        self.times.append(next(frame.at for frame in asked.frames if frame.text.strip()) - asked.sent_at)
+        self.times.append(_first_shown(asked))
         self.answers.append(answer.strip())
         self.requests.extend(bed.scripted.requests)
 
     def closed(self) -> _Short:
         lost = sum(request.holds(answer) != 1 for request, answer in zip(self.requests[1:], self.answers, strict=False))
         return _Short(self.times[1:], lost)
+
+
+def _first_shown(turn: Turn) -> float:
+    """Seconds from a question to the first visible text."""
+    return next(frame.at for frame in turn.frames if frame.text.strip()) - turn.sent_at
 
 
 async def _long(bed: Bed, runner_id: str, count: int, pause: float) -> _Long:
@@ -127,7 +132,7 @@ async def _long(bed: Bed, runner_id: str, count: int, pause: float) -> _Long:
     async with bed.chat(_pipeline(bed, runner_id)) as chat:
         turn = await chat.ask("Tell me a lot.", seconds=900)
         ended = bed.scripted.ended[0]
-        first = next(frame.at for frame in turn.frames if frame.text.strip()) - turn.sent_at
+        first = _first_shown(turn)
         complete = next(frame.at for frame in turn.frames if frame.text.strip() == whole.strip())
         await chat.ask("Is that all?")
     lost = int(bed.scripted.requests[-1].holds(whole.strip()) != 1)

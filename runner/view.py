@@ -10,7 +10,7 @@ from runner.context.budget import Budget
 from runner.context.compaction import Fitted, View
 from runner.context.overflow import Overflow, recognise
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn, join_users
 from runner.errors import RETRYABLE_TROUBLES, ModelFailed
 
 IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
@@ -64,7 +64,7 @@ class RunView:
         units = self._view.units
         last = units[-1] if units else None
         if isinstance(unit, UserTurn) and isinstance(last, UserTurn) and last.span is unit.span is None:
-            units = (*units[:-1], replace(last, parts=(*last.parts, *unit.parts)))
+            units = (*units[:-1], join_users(last, unit))
         else:
             units = (*units, unit)
         self._view = replace(self._view, units=units)

@@ -20,6 +20,9 @@ SECTIONS: Final = (GOAL, CONSTRAINTS, DONE, OPEN, DECISIONS, FACTS)
 EARLIER: Final = "Said earlier, may have changed since"
 """Not asked of a model: what its summary forgot (`keeping`)."""
 
+_WRITTEN: Final = (EARLIER, *SECTIONS)
+"""The headings of a summary, in their order."""
+
 LINE: Final = 240
 """Characters of one line at most."""
 
@@ -33,7 +36,7 @@ _RULE = re.compile(
     r"\b(?:must|never|always|only|don't|do not|please use|instead of|prefer)\b|必须|不要|只能|务必|禁止|必ず|しないで",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"^\W*(" + "|".join((*SECTIONS, EARLIER)) + r")\W*$", re.IGNORECASE)
+_HEADING = re.compile(r"^\W*(" + "|".join(_WRITTEN) + r")\W*$", re.IGNORECASE)
 
 NEW_PART: Final = 2 / 3
 """Share of a digest's limit that what is new may take before anything of the summary so far."""
@@ -74,7 +77,7 @@ def read_entries(summary: str) -> Iterator[Entry]:
     for line in summary.splitlines():
         heading = _HEADING.match(line)
         if heading:
-            section = next(name for name in (*SECTIONS, EARLIER) if name.lower() == heading.group(1).lower())
+            section = next(name for name in _WRITTEN if name.lower() == heading.group(1).lower())
         elif line.strip(" -*•\t"):
             yield section, line_of(line.strip(" -*•\t"))
 
@@ -96,7 +99,7 @@ class _Filling:
     def __init__(self, limit: int, price: Callable[[str], int]) -> None:
         self._limit, self._price = limit, price
         self._used = 0
-        self._lines: dict[str, list[str]] = {section: [] for section in (EARLIER, *SECTIONS)}
+        self._lines: dict[str, list[str]] = {section: [] for section in _WRITTEN}
         self._seen: set[str] = set()
 
     def add(self, entries: Iterable[Entry], until: int) -> None:

@@ -9,7 +9,7 @@ from enum import Enum
 
 from runner.conversation.thoughts import without_thoughts
 
-CHECK_EVERY = 200
+_CHECK_EVERY = 200
 """Characters between two looks for chants: looking costs the newest 600."""
 
 _CHANT_WINDOW = 600
@@ -49,7 +49,7 @@ class Watch:
         if self._most is not None:
             self._all.append(fragment)
             self._length += len(fragment)
-        if self._unchecked >= CHECK_EVERY:
+        if self._unchecked >= _CHECK_EVERY:
             self.look()
         return self.runaway is not None
 

@@ -85,11 +85,14 @@ class Lenient:
         self._ways = ways
         self._watch = Watch() if ways.guard else None
         self._shown: list[str] = []
-        self.over = False
+
+    @property
+    def over(self) -> bool:
+        return self._watch is not None and self._watch.runaway is not None
 
     def feed(self, fragment: str) -> str:
         if self._watch is not None:
-            self.over = self._watch.feed(fragment)
+            self._watch.feed(fragment)
         new = self._reader.feed(fragment)
         if self._decoder is not None and (written := self._decoder.feed(fragment)):
             visible = self._answer.feed(written)
