@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Protocol
 
 from runner.events import Json
@@ -133,6 +135,12 @@ def could_begin(text: str, at: int, literals: tuple[str, ...]) -> bool:
     """Whether the text ends, from `at`, inside one of the literals (an empty rest counts)."""
     rest = text[at : at + 48]
     return any(len(rest) < len(literal) and literal.startswith(rest) for literal in literals)
+
+
+@cache
+def any_of(literals: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the next of the literals; where several begin at one place, the longest."""
+    return re.compile("|".join(map(re.escape, sorted(set(literals), key=lambda literal: (-len(literal), literal)))))
 
 
 def literal_at(text: str, at: int, literals: tuple[str, ...]) -> str | None:

@@ -16,8 +16,8 @@ _PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A tool on offer. `mended`: the name was not written exactly so."""
+class Meant:
+    """The tool on offer that a written name means. `mended`: the name was not written exactly so."""
 
     name: str
     schema: Schema
@@ -54,17 +54,17 @@ class Offers:
         start = written.casefold()
         return any(len(start) < len(name) and name.casefold().startswith(start) for name in self._schemas)
 
-    def find(self, written: str) -> Found | None:
+    def find(self, written: str) -> Meant | None:
         """The tool a written name means: exactly, else the only one near it (S1)."""
         if self.any:
-            return Found(_without_prefix(written), {}) if _NAME.fullmatch(written) else None
+            return Meant(_without_prefix(written), {}) if _NAME.fullmatch(written) else None
         if written in self._schemas:
-            return Found(written, self._schemas[written])
+            return Meant(written, self._schemas[written])
         name = _without_prefix(written.strip())
         if name in self._schemas:
-            return Found(name, self._schemas[name])
+            return Meant(name, self._schemas[name])
         near = self._near(name)
-        return Found(near, self._schemas[near], mended=True) if near is not None else None
+        return Meant(near, self._schemas[near], mended=True) if near is not None else None
 
     def _near(self, name: str) -> str | None:
         if not name or len(name) > _LONGEST_NAME:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from runner.callformats.block import any_of
 from runner.callformats.thoughts import CLOSERS_ALONE, THOUGHTS, Marks
 
 QUOTES = "`'\""
@@ -22,8 +22,8 @@ class OpenThought:
     """Collects one thought. `marks` None: its opener stood in the prompt, so any closer ends it."""
 
     def __init__(self, marks: Marks | None) -> None:
-        closers = [marks.closes] if marks is not None else sorted(set(CLOSERS_ALONE))
-        self._closers = re.compile("|".join(map(re.escape, closers)))
+        closers = (marks.closes,) if marks is not None else CLOSERS_ALONE
+        self._closers = any_of(closers)
         self._longest = max(map(len, closers))
         self._pieces: list[str] = []
 

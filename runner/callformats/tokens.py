@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from runner.callformats.block import Format
+from runner.callformats.block import Format, any_of
 from runner.callformats.registry import all_closers, by_opener
 from runner.callformats.thoughts import (
     ANSWER_TAGS,
@@ -58,9 +58,8 @@ def tokens() -> Tokens:
     }
     noise = frozenset(closers) | frozenset(NOISE)
     literals = {*thoughts, *CLOSERS_ALONE, *results, *RESULT_TOKENS, *noise, *ANSWER_TAGS, *LAST_ONLY, *by_opener()}
-    longest_first = sorted(literals, key=lambda literal: (-len(literal), literal))
     return Tokens(
-        pattern=re.compile("|".join((*map(re.escape, longest_first), r"\n"))),
+        pattern=any_of((*literals, "\n")),
         thoughts=thoughts,
         thought_closers=frozenset(CLOSERS_ALONE),
         results=results,
@@ -74,12 +73,11 @@ def tokens() -> Tokens:
 @cache
 def closer_pattern() -> re.Pattern[str]:
     """Any literal after which a block may be complete."""
-    closers = sorted(all_closers(), key=lambda closer: (-len(closer), closer))
-    return re.compile("|".join(map(re.escape, closers)))
+    return any_of(tuple(all_closers()))
 
 
 @cache
 def closers_of(opener: str) -> re.Pattern[str] | None:
     """What ends a block that begins with this literal, in any format."""
-    closers = {closer for one in by_opener().get(opener, ()) for closer in one.closes if len(closer) > 3}
-    return re.compile("|".join(map(re.escape, sorted(closers, key=len, reverse=True)))) if closers else None
+    closers = tuple(closer for one in by_opener().get(opener, ()) for closer in one.closes if len(closer) > 3)
+    return any_of(closers) if closers else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from runner.callformats.block import Candidate
 from runner.callformats.loose_json import State, loads
-from runner.callformats.offers import Found, Offers
+from runner.callformats.offers import Meant, Offers
 from runner.callformats.reading import Call, Fault, Refusal
 from runner.callformats.schema import Schema, accepts, decoded, from_text, properties_of
 from runner.events import Json
@@ -81,7 +81,7 @@ class _Refuser:
         return Refusal(fault, self.candidate.name, self.candidate.raw)
 
 
-def _arguments(candidate: Candidate, found: Found) -> tuple[dict[str, Json] | None, bool]:
+def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | None, bool]:
     """The arguments as an object of the schema's types, and whether that took a repair; None when they are none."""
     written = candidate.arguments
     mended = False
@@ -104,7 +104,7 @@ def _arguments(candidate: Candidate, found: Found) -> tuple[dict[str, Json] | No
     return _typed(unwrapped, found.schema, candidate.typed), mended
 
 
-def _beside(candidate: Candidate, found: Found) -> dict[str, Json]:
+def _beside(candidate: Candidate, found: Meant) -> dict[str, Json]:
     """What stood beside the name as if it belonged to the call, and is a parameter of the tool."""
     fields = candidate.beside or {}
     return {key: value for key, value in fields.items() if key in properties_of(found.schema)}

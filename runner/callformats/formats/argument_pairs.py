@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 
 from runner.callformats.block import (
     DECLINED,
@@ -15,6 +14,7 @@ from runner.callformats.block import (
     Candidate,
     Format,
     Outcome,
+    any_of,
     could_begin,
     literal_at,
     skip_space,
@@ -145,24 +145,19 @@ def _pair(text: str, at: int, complete: bool, pairs: Pairs) -> tuple[str, str, i
     start = skip_space(text, key_end + len(pairs.key_close))
     clean = text.startswith(pairs.value, start)
     start += len(pairs.value) if clean else 0
-    ends = _any_of(pairs.value_close, pairs.key, pairs.close).search(text, start)
+    ends = any_of((pairs.value_close, pairs.key, pairs.close)).search(text, start)
     if ends is None:
         return None
     end, marker = ends.start(), ends[0]
     if marker == pairs.value_close:
         return key, text[start:end], end + len(marker), clean
     # A marker that stands inside a value: the value's own closer comes before the next pair opens.
-    decides = _any_of(pairs.value_close, pairs.value, pairs.key_close).search(text, end)
+    decides = any_of((pairs.value_close, pairs.value, pairs.key_close)).search(text, end)
     if decides is None and not complete:
         return None
     if decides is not None and decides[0] == pairs.value_close:
         return key, text[start : decides.start()], decides.end(), clean
     return key, text[start:end], end, False
-
-
-@cache
-def _any_of(*literals: str) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, literals)))
 
 
 def _reader(pairs: Pairs, wrapper: Wrapper | None) -> BlockReader:

@@ -12,6 +12,7 @@ from runner.callformats.block import (
     Candidate,
     Format,
     Outcome,
+    any_of,
     could_begin,
     literal_at,
     skip_space,
@@ -34,7 +35,7 @@ _SEPARATOR = _both("tool▁sep")
 _OPENS = (*_SECTION, *_CALL)
 _ENDS = (*_SECTION_END, *_both("end▁of▁sentence"))
 _NAME = re.compile(r"\s{0,8}([^\s<>{}`]{1,128})")
-_NEXT_MARKER = re.compile("|".join(map(re.escape, (*_CALL_END, *_SECTION_END, *_CALL))))
+_NEXT_MARKER = any_of((*_CALL_END, *_SECTION_END, *_CALL))
 
 
 def _read(text: str, at: int, complete: bool) -> Outcome:

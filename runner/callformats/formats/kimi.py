@@ -12,6 +12,7 @@ from runner.callformats.block import (
     Candidate,
     Format,
     Outcome,
+    any_of,
     could_begin,
     skip_space,
 )
@@ -26,7 +27,7 @@ _ARGUMENTS = "<|tool_call_argument_begin|>"
 _CALL_END = "<|tool_call_end|>"
 _HEAD = re.compile(r"\s{0,8}([\w./:-]{1,160})\s{0,8}")
 _CALL_ID = re.compile(r"(?:functions\.)?(.+?)(?::\d{1,6})?")
-_NEXT_MARKER = re.compile("|".join(map(re.escape, (_CALL_END, _SECTION_END))))
+_NEXT_MARKER = any_of((_CALL_END, _SECTION_END))
 
 
 def _read_k2(text: str, at: int, complete: bool) -> Outcome:
