@@ -6,7 +6,8 @@ import asyncio
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from bench import bringup
 from bench.table import Row
@@ -16,10 +17,28 @@ from tests.e2e.bed import Bed
 from tests.e2e.scripted_model import Reply, Request, say
 
 PASSTHROUGH = bringup.ROOT / "tests" / "e2e" / "plugins" / "passthrough"
-SHORT_TURNS = 25
 CROWD = 50
 _SETTINGS = {"SYSTEM__WEBSOCKET_RETENTION__MAX_CONNECTIONS_PER_WORKSPACE": str(CROWD * 2)}
 """LangBot lets 32 pages of one workspace connect unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """Answers of so many chunks, `pause` seconds apart; so many of them in each chat.
+
+    A chat stays below the runner's limit of fetched rows: beyond it some turns ask for a summary too.
+    """
+
+    name: str
+    chunks: int
+    pause: float
+    turns: int
+
+
+SHORT: Final = _Scene("short answer", 1, 0.0, 20)
+SPREAD: Final = _Scene("40 chunks over 0.8 s", 40, 0.02, 20)
+LONG: Final = _Scene("400 chunks over 8 s", 400, 0.02, 5)
+LONGEST: Final = _Scene("2,000 chunks over 30 s", 2000, 0.015, 3)
 
 
 def rows() -> Iterator[Row]:
@@ -29,51 +48,44 @@ def rows() -> Iterator[Row]:
 
 def _compared(bed: Bed, least: str) -> Iterator[Row]:
     """Rows of both runners. A limit that hangs on the other's figure is that figure and what may come on top."""
-    scene = "short answer"
-    bare, ours = asyncio.run(_short(bed, (least, bed.runner_id), chunks=1))
-    yield _first_text(scene, bare, ours)
-    yield Row("Q3", scene, "answers missing in the next request", bare.lost, ours.lost, 0)
-    scene = "40 chunks over 0.8 s"
-    yield _first_text(scene, *asyncio.run(_short(bed, (least, bed.runner_id), chunks=40)))
-    scene = "400 chunks over 8 s"
-    long, mine = [asyncio.run(_long(bed, runner, 400, 0.02)) for runner in (least, bed.runner_id)]
-    yield Row("Q3", scene, "first visible text, once", long.first, mine.first, _rounded(long.first + 0.07), "s")
-    yield Row("Q3", scene, "whole text behind the model", long.behind, mine.behind, 0.5, "s")
-    yield Row("Q3", scene, "answers missing in the next request", long.lost, mine.lost, 0)
-    scene = "2,000 chunks over 30 s"
-    mine = asyncio.run(_long(bed, bed.runner_id, 2000, 0.015))
-    yield Row("Q3", scene, "whole text behind the model", None, mine.behind, 1.0, "s")
-    yield Row("Q3", scene, "answers missing in the next request", None, mine.lost, 0)
+    both = (least, bed.runner_id)
+    bare, ours = asyncio.run(_played(bed, both, SHORT))
+    yield _first_text(SHORT, bare, ours)
+    yield Row("Q3", SHORT.name, "answers missing in the next request", bare.lost, ours.lost, 0)
+    bare, ours = asyncio.run(_played(bed, both, SPREAD))
+    yield _first_text(SPREAD, bare, ours)
+    bare, ours = asyncio.run(_played(bed, both, LONG))
+    yield _first_text(LONG, bare, ours)
+    yield Row("Q3", LONG.name, _behind(LONG), bare.behind, ours.behind, 0.5, "s")
+    yield Row("Q3", LONG.name, "answers missing in the next request", bare.lost, ours.lost, 0)
+    (ours,) = asyncio.run(_played(bed, both[1:], LONGEST))
+    yield Row("Q3", LONGEST.name, _behind(LONGEST), None, ours.behind, 1.0, "s")
+    yield Row("Q3", LONGEST.name, "answers missing in the next request", None, ours.lost, 0)
     lost = asyncio.run(_crowd(bed))
     yield Row("Q3", f"{CROWD} conversations at once", "answers lost or crossed", None, float(lost), 0)
 
 
-def _first_text(scene: str, bare: _Short, ours: _Short) -> Row:
-    least, first = [_rounded(statistics.median(one.times)) for one in (bare, ours)]
-    what = f"first visible text, median of {SHORT_TURNS} in turn"
-    return Row("Q3", scene, what, least, first, _rounded(least + 0.07), "s")
-
-
-def _rounded(seconds: float) -> float:
-    return round(seconds, 3)
-
-
 @dataclass(frozen=True)
-class _Short:
-    """Seconds to the first visible text of each turn; answers that the next request does not hold once."""
-
-    times: list[float]
-    lost: int
-
-
-@dataclass(frozen=True)
-class _Long:
-    """Seconds from the question to the first visible text, and from the model's last chunk to the whole text; answers
-    that the next request does not hold once."""
+class _Times:
+    """Medians: seconds from a question to its first visible text, and from the model's last chunk to the whole text.
+    `lost`: answers that the next request does not hold once."""
 
     first: float
     behind: float
     lost: int
+
+
+def _first_text(scene: _Scene, bare: _Times, ours: _Times) -> Row:
+    what = f"first visible text, median of {scene.turns} in turn"
+    return Row("Q3", scene.name, what, bare.first, ours.first, _rounded(bare.first + 0.07), "s")
+
+
+def _behind(scene: _Scene) -> str:
+    return f"whole text behind the model, median of {scene.turns}"
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)
 
 
 def _pipeline(bed: Bed, runner_id: str) -> str:
@@ -83,60 +95,59 @@ def _pipeline(bed: Bed, runner_id: str) -> str:
     return pipeline
 
 
-async def _short(bed: Bed, runners: Sequence[str], *, chunks: int) -> list[_Short]:
-    """A chat of each runner, question by question in turn, so that a slow moment of the machine meets both alike.
-
-    One question of each chat warms up; answers have so many chunks, 20 ms apart.
-    """
+async def _played(bed: Bed, runners: Sequence[str], scene: _Scene) -> list[_Times]:
+    """A chat of each runner, question by question in turn, so that a slow moment of the machine meets both alike."""
     async with AsyncExitStack() as stack:
-        chats = [await stack.enter_async_context(bed.chat(_pipeline(bed, runner))) for runner in runners]
-        played = [_Played([], [], []) for _ in runners]
-        for turn in range(SHORT_TURNS + 1):
+        asked = [_Asked(await stack.enter_async_context(bed.chat(_pipeline(bed, runner)))) for runner in runners]
+        for one in asked:
+            await one.warmed_up(bed)
+        for turn in range(scene.turns):
             # Whoever asks second in one turn asks first in the next.
-            for chat, one in list(zip(chats, played, strict=True))[:: -1 if turn % 2 else 1]:
-                await one.ask(bed, chat, turn, chunks)
-    return [one.closed() for one in played]
+            for one in asked[:: -1 if turn % 2 else 1]:
+                await one.ask(bed, scene, turn)
+        return [await one.closed(bed) for one in asked]
 
 
 @dataclass(frozen=True)
-class _Played:
-    """What one chat's turns came to: seconds to the first visible text, the answers, and the requests for them."""
+class _Asked:
+    """A chat, and what its turns came to."""
 
-    times: list[float]
-    answers: list[str]
-    requests: list[Request]
+    chat: Chat
+    first: list[float] = field(default_factory=list)
+    behind: list[float] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
-    async def ask(self, bed: Bed, chat: Chat, turn: int, chunks: int) -> None:
-        answer = "".join(f"Word {place} of answer {turn}. " for place in range(chunks))
-        bed.scripted.script(say(answer, size=len(answer) // chunks + 1, chunk_delay=0.02))
-        asked = await chat.ask(f"question {turn}")
-        self.times.append(_first_shown(asked))
-        self.answers.append(answer.strip())
+    async def warmed_up(self, bed: Bed) -> None:
+        bed.scripted.script(say("Hello."))
+        await self.chat.ask("Hello?")
+
+    async def ask(self, bed: Bed, scene: _Scene, turn: int) -> None:
+        chunks = tuple(f"第{turn}答{place:05d} " for place in range(scene.chunks))
+        whole = "".join(chunks).strip()
+        bed.scripted.script(Reply(chunks=chunks, chunk_delay=scene.pause))
+        asked = await self.chat.ask(f"question {turn}", seconds=900)
+        self.first.append(_first_shown(asked))
+        complete = next((frame.at for frame in asked.frames if frame.text.strip() == whole), None)
+        if complete is None:
+            raise DemoError(f"an answer did not become whole: {asked.frames[-1:]}")
+        self.behind.append(max(0.0, complete - bed.scripted.ended[0]))
+        self.answers.append(whole)
         self.requests.extend(bed.scripted.requests)
 
-    def closed(self) -> _Short:
-        lost = sum(request.holds(answer) != 1 for request, answer in zip(self.requests[1:], self.answers, strict=False))
-        return _Short(self.times[1:], lost)
+    async def closed(self, bed: Bed) -> _Times:
+        """One more question shows whether the last answer was kept."""
+        bed.scripted.script(say("Yes."))
+        await self.chat.ask("Is that all?")
+        later = [*self.requests[1:], *bed.scripted.requests]
+        lost = sum(request.holds(answer) != 1 for request, answer in zip(later, self.answers, strict=True))
+        first, behind = [_rounded(statistics.median(times)) for times in (self.first, self.behind)]
+        return _Times(first, behind, lost)
 
 
 def _first_shown(turn: Turn) -> float:
     """Seconds from a question to the first visible text."""
     return next(frame.at for frame in turn.frames if frame.text.strip()) - turn.sent_at
-
-
-async def _long(bed: Bed, runner_id: str, count: int, pause: float) -> _Long:
-    """A long answer, and one more turn of the same chat."""
-    chunks = tuple(f"词{number:05d} " for number in range(count))
-    bed.scripted.script(Reply(chunks=chunks, chunk_delay=pause), say("Yes."))
-    whole = "".join(chunks)
-    async with bed.chat(_pipeline(bed, runner_id)) as chat:
-        turn = await chat.ask("Tell me a lot.", seconds=900)
-        ended = bed.scripted.ended[0]
-        first = _first_shown(turn)
-        complete = next(frame.at for frame in turn.frames if frame.text.strip() == whole.strip())
-        await chat.ask("Is that all?")
-    lost = int(bed.scripted.requests[-1].holds(whole.strip()) != 1)
-    return _Long(_rounded(first), _rounded(max(0.0, complete - ended)), lost)
 
 
 async def _crowd(bed: Bed) -> int:
