@@ -169,7 +169,7 @@ class Dresser:
         tail = wants.tail
         restates = mode.small and Part.RESTATEMENT in self.parts
         if tail is None and restates and units and isinstance(last := units[-1], AssistantTurn) and last.calls:
-            tail = prompt.restated(wants.query)
+            tail = prompt.restated(wants.query, answer_by=mode.answers_by)
         tail = "\n".join(filter(None, (tail, wants.hint)))
         if not tail:
             return kept

@@ -18,10 +18,11 @@ EXAMPLE_LINE: Final = "For example, a call of {tool} looks like this (with value
 CODES_LINE: Final = "A failed call reads `Error [code]: …`. What the codes mean:"
 SITE_HEADING: Final = "# About this place"
 PLACE_LINE: Final = "You are in a chat on {place}."
-RESTATED: Final = (
-    "[My request was: {request}]\n"
-    "Do the next step for it. If it is done, answer me from the results above; do not repeat them."
-)
+RESTATED: Final = "[My request was: {request}]\nDo the next step for it. If it is done, {answer}, as found above."
+ANSWER_BY_TOOL: Final = "call {tool} with the answer to my request"
+ANSWER: Final = "answer my request"
+"""A small model takes a result for something the user told it, thanks for it and keeps the facts to itself, unless it
+is told where they belong: measured on the 1.5B."""
 
 CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INVALID_ARGUMENTS: "the arguments were wrong; correct them and call again",
@@ -80,9 +81,10 @@ def _example(name: str, schema: Json) -> Json:
             return f"the {name}"
 
 
-def restated(request: str) -> str:
-    """The newest request once more, after a step of tools; in the prompt only."""
-    return RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS))
+def restated(request: str, *, answer_by: str | None) -> str:
+    """The newest request once more, after a step of tools; in the prompt only. `answer_by`: the tool for answers."""
+    answer = ANSWER if answer_by is None else ANSWER_BY_TOOL.format(tool=answer_by)
+    return RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), answer=answer)
 
 
 def lines(
