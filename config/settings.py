@@ -69,18 +69,9 @@ class Context(Part):
     keep_recent_tokens: int
     summary_tokens: int
 
-    def window(self, reported: int | None = None) -> int:
-        """Window in tokens: what the Host or a refusal reported, capped by the setting, else the setting (spec F1)."""
-        return min(reported, self.window_tokens) if reported is not None and reported > 0 else self.window_tokens
-
-    def reserve(self, window: int) -> int:
-        """Tokens kept free for the reply in a window of `window` tokens: never more than a quarter of it."""
-        return min(self.reserve_tokens, window // RESERVE_DIVISOR)
-
-    def input_budget(self, reported: int | None = None) -> int:
-        """Tokens a request may have: window minus reserve (spec F1)."""
-        window = self.window(reported)
-        return window - self.reserve(window)
+    def input_budget(self) -> int:
+        """Tokens a request may have where nothing tells of a smaller window: window minus reserve (spec F1)."""
+        return self.window_tokens - min(self.reserve_tokens, self.window_tokens // RESERVE_DIVISOR)
 
 
 class Small(Part):
