@@ -34,11 +34,6 @@ class Answering(StrEnum):
     MODEL = "model"  # a message outside a pipeline: the model replies by tool, the runner does not
     NOBODY = "nobody"  # another event: the model may act, its text is for the log
 
-    @property
-    def may_be_silent(self) -> bool:
-        """Whether a model that has called tools may end without a word: nobody waits for its text."""
-        return self in (Answering.MODEL, Answering.NOBODY)
-
 
 def answering_of(ctx: RunnerContext, settings: Settings) -> Answering:
     """Who answers in this run."""

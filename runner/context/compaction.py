@@ -192,8 +192,10 @@ class Context:
     `checkpoint` is what the state snapshot held; `outdated`: its summary is of rows that are not there. `durable`
     False: no state or no history to read again, so nothing may be left to later runs. `unread` and `empty` come from
     reading the history (`paging.History`). `log` gets a line for the bot's owner about each compaction. `now` gives
-    epoch seconds. `shape` makes of a request what one model is to see, and that is counted; `smaller` says whether
-    shaping the same request again makes it smaller.
+    epoch seconds.
+
+    May be set: `shape` makes of a request what one model is to see, and that is counted; `smaller` says whether shaping
+    the same request again makes it smaller.
     """
 
     def __init__(
@@ -210,10 +212,9 @@ class Context:
         durable: bool = True,
         unread: tuple[Gap, ...] = (),
         empty: tuple[Gap, ...] = (),
-        shape: Callable[[Request, str], Request] = _as_it_is,
-        smaller: Callable[[], bool] = _no_smaller,
     ) -> None:
-        self.shape, self.smaller = shape, smaller
+        self.shape: Callable[[Request, str], Request] = _as_it_is
+        self.smaller: Callable[[], bool] = _no_smaller
         self._meter, self._ruler, self._wishes = meter, ruler, wishes
         self._summarisers, self._now, self._log = tuple(summarisers), now, log
         self._base = checkpoint

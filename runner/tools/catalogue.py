@@ -22,6 +22,7 @@ SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
 
 DESCRIPTION_CHARACTERS = 4_000
 _NAME_CHARACTERS = 64
+_NEAR_NAMES = 3
 _LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+", re.ASCII)
 _READING_NAMES = re.compile(r"(?:get|list|read|search|event_get|platform_get)_")
@@ -106,9 +107,9 @@ class Catalogue:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(entry.spec for entry in self.entries)
 
-    def near(self, name: str, count: int = 3) -> tuple[str, ...]:
+    def near(self, name: str) -> tuple[str, ...]:
         """The names most like one that does not exist, best first."""
-        found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=count, cutoff=0.5)
+        found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=_NEAR_NAMES, cutoff=0.5)
         return tuple(found)
 
     def with_own(self, entry: Entry) -> Catalogue:
