@@ -17,8 +17,9 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from runner.context.checkpoint import Checkpoint, Gap, order
 from runner.conversation.units import Span
+from runner.host import PAGE_LIMIT
 
-PAGE: Final = 100
+PAGE: Final = PAGE_LIMIT
 """Rows of one page at most; the Host silently cuts anything above."""
 
 EXTRA_PAGES: Final = 2
@@ -42,10 +43,6 @@ class PageCall:
     limit: int
     before: str | None = None
     after: str | None = None
-
-    @property
-    def direction(self) -> str:
-        return "backward" if self.after is None else "forward"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What keeps a run honest and safe: making hostile text inert, and the checks on what a model does."""
+"""What foreign text may look like: control markers made inert, data framed, keys kept out of the log (S7, I3)."""
 
 from runner.guards.defang import defang, frame, restore, restore_value, unframe
 from runner.guards.loggable import HIDDEN, loggable, without_keys

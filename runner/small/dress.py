@@ -21,6 +21,8 @@ from runner.tools.results import ErrorCode
 
 HISTORY_TURNS: Final = 12
 RESULT_CHARACTERS: Final = 1_500
+"""Of any result, what a small model is shown (S3)."""
+
 FEWER: Final = (4, 2, 1)
 """So many tools are tried in turn where a request does not fit."""
 

@@ -123,10 +123,11 @@ class Catalogue:
 
 def sandbox_tools_of(resources: Sequence[ToolResource]) -> frozenset[str]:
     """The Host's names of the sandbox tools that may be called."""
-    return frozenset(tool.tool_name for tool in resources if _is_sandbox(tool) and _may_be_called(tool))
+    return frozenset(tool.tool_name for tool in resources if _is_sandbox(tool) and may_be_called(tool))
 
 
-def _may_be_called(tool: ToolResource) -> bool:
+def may_be_called(tool: ToolResource) -> bool:
+    """Whether the Host lets this run call a tool; no operations listed = all of them."""
     return not tool.operations or "call" in tool.operations
 
 
@@ -137,7 +138,7 @@ def _is_sandbox(tool: ToolResource) -> bool:
 def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: list[str]) -> Iterator[ToolResource]:
     seen: list[ToolResource] = []
     for tool in resources:
-        if not _may_be_called(tool):
+        if not may_be_called(tool):
             continue
         if not tool.tool_name:
             notes.append("a tool without a name was left out")

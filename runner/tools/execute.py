@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from runner import clock
 from runner.cancellation import is_cancelled
 from runner.conversation.units import ToolCall, ToolResult
 from runner.errors import HostCallFailed, HostFailure
@@ -191,7 +192,7 @@ class Batch:
             if executor.jobs is None or ready.entry.lane is not None:
                 self._finish(at, await self._ask(at, ready))
                 return None
-            began = asyncio.get_running_loop().time()
+            began = clock.now()
             task = executor.jobs.begin(self._ask(at, ready))
             if await executor.jobs.ended(task, executor.soft_seconds):
                 self._finish(at, task.result())

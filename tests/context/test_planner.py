@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.context.budget import Budget
-from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, newest_user, plan, tail_room
+from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, plan, tail_room
 from runner.context.tokens import Prices
-from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn, newest_user
 from runner.errors import InputTooLarge
 from tests.context.conversations import assistant, conversations, ruler, session, tool_turn, user
 

@@ -1,4 +1,4 @@
-"""gpt-oss harmony and Atem: a message with a recipient is a call."""
+"""gpt-oss harmony: a message with a recipient is a call."""
 
 from __future__ import annotations
 
