@@ -14,7 +14,7 @@ from enum import StrEnum
 from runner.conversation.cut import clip, head, sendable, tail
 from runner.conversation.units import Image
 from runner.events import Json
-from runner.guards import defang, frame
+from runner.guards import defang, frame, in_strings
 from runner.tools.catalogue import Entry, Kind
 from runner.tools.content_elements import is_content, read_content
 from runner.tools.json_text import beginning, ending, measure, weighs
@@ -220,7 +220,7 @@ def bounded_value(value: object, body: str, limit: int) -> tuple[Json, bool]:
     """The value itself, as JSON has it, up to `limit` characters; beyond that the beginning of its text `body`. And
     whether it is the value."""
     text, whole = beginning(value, limit)
-    return (_sendable_value(json.loads(sendable(text))) if whole else clip(body, limit).text), whole
+    return (_loaded(text) if whole else clip(body, limit).text), whole
 
 
 def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -228,16 +228,10 @@ def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:
     text, whole = beginning(dict(arguments), EVENT_CHARACTERS)
     if not whole:
         return {"arguments": head(sendable(text), EVENT_CHARACTERS), "truncated": True}
-    shown = _sendable_value(json.loads(sendable(text)))
+    shown = _loaded(text)
     return shown if isinstance(shown, dict) else {}
 
 
-def _sendable_value(value: Json) -> Json:
-    """Escapes in JSON text hide characters that a database refuses; here they are plain again."""
-    if isinstance(value, str):
-        return sendable(value)
-    if isinstance(value, list):
-        return [_sendable_value(item) for item in value]
-    if isinstance(value, dict):
-        return {sendable(name): _sendable_value(item) for name, item in value.items()}
-    return value
+def _loaded(text: str) -> Json:
+    """The value of a JSON text. Escapes in it hide characters that a database refuses: they go once they are plain."""
+    return in_strings(json.loads(sendable(text)), sendable)
