@@ -1,9 +1,9 @@
 """The turn loop: the only place where turn order is decided.
 
 ```
-turn ─▸ calls? ─▸ tools ─▸ steering ─┐
-  ▲        └ none ─▸ steering ─▸ end │
-  └──────────────────────────────────┘
+turn ─▸ calls? ─▸ tools ────┬─▸ steering ─▸ end, where no tools ran and nobody spoke
+  ▲        └ none ─▸ settle ┘      │
+  └────────────────────────────────┘
 ```
 Past the last allowed round, or near the deadline, a turn is a conclusion: tools are not run any more (D6, G3).
 """

@@ -51,8 +51,8 @@ class History(Generic[R]):
 
     `recent` is the conversation of this run. `leaving` rows came after the checkpoint but leave the fetch limit: they
     have to be folded now. `older` rows end right before the newest gap's end, and `older_span` is what they take out of
-    it. `unread` are rows known to exist (or not
-    known to be none) between these; `empty` are stretches in which the Host has no rows any more.
+    it. `unread` are rows known to exist (or not known to be none) between these; `empty` are stretches in which the
+    Host has no rows any more.
     """
 
     recent: tuple[R, ...] = ()
