@@ -19,8 +19,8 @@ PRICES = Prices(ruler())
 WINDOWS = (2_000, 8_000, 24_000, 64_000, 128_000, 200_000)
 
 
-def limits(window: int, *, recent: int = 20_000, summary: int = 8_000, reserve: int = 16_384) -> Limits:
-    return Limits(Budget.of(window, reserve).input, recent, summary)
+def limits(window: int, *, recent: int = 20_000) -> Limits:
+    return Limits(Budget.of(window, 16_384).input, recent, summary=8_000)
 
 
 def exchange(turns: int, asked: str, answered: str) -> tuple[Unit, ...]:

@@ -27,8 +27,8 @@ PRICES = Prices(ruler())
 GOOD = "Goal:\n- rename the table users to accounts\nFacts and identifiers:\n- ticket OPS-4471, file db/schema.sql"
 
 
-def text_of(material: Material, *, room: int = 6_000, limit: int = 800, keep_all: bool = False) -> str:
-    made = draft(material, room=room, limit=limit, prices=PRICES, keep_all=keep_all)
+def text_of(material: Material, *, room: int = 6_000) -> str:
+    made = draft(material, room=room, limit=800, prices=PRICES)
     (turn,) = made.request.units
     assert isinstance(turn, UserTurn)
     return turn.text()

@@ -19,8 +19,8 @@ PICTURE = ContentElement.from_image_base64("aGk=")
 PINNED = "\n\nMCP resource context selected by LangBot host:\n<resource>"
 
 
-def words(value: AgentInput, speakers: Speakers = PRIVATE) -> str:
-    return UserTurn(parts_of_input(value, "u1", speakers)).text()
+def words(value: AgentInput) -> str:
+    return UserTurn(parts_of_input(value, "u1", PRIVATE)).text()
 
 
 def test_B4_plain_text_in_a_private_chat_is_that_text_and_nothing_else() -> None:

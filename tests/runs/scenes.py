@@ -38,14 +38,14 @@ def rounds_of(request: ModelRequest) -> int:
     return sum(1 for message in request.messages[newest:] if message.get("tool_calls"))
 
 
-def looks(name: str, rounds: int = 2, *, says: bool = True) -> Callable[[ModelRequest], Reply]:
+def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
     """A model that looks `rounds` times and then answers `<name> knows`. It reads the request, not a script, so it can
     take over at any turn."""
 
     def reply(request: ModelRequest) -> Reply:
         done = sum(1 for message in request.messages if message.get("tool_calls"))
         if done < rounds:
-            return Reply(f"{name} looks. " if says else "", tool_calls=[ToolCall("look")])
+            return Reply(f"{name} looks. ", tool_calls=[ToolCall("look")])
         return Reply(f"{name} knows", chunks=3)
 
     return reply
@@ -101,6 +101,6 @@ def _grown(run: RunRecord) -> list[tuple[str, str]]:
     return list(itertools.pairwise(texts))
 
 
-def rows(host: TestHost, conversation: str = "person_1") -> list[tuple[str, str | None]]:
-    """The transcript as `(role, text)`."""
-    return [(row.role, row.text) for row in host.transcript(conversation)]
+def rows(host: TestHost) -> list[tuple[str, str | None]]:
+    """The transcript of the private chat as `(role, text)`."""
+    return [(row.role, row.text) for row in host.transcript("person_1")]

@@ -22,12 +22,12 @@ NO_SECOND_LOOK = all_but(Part.WRAP_UP)
 class Slow:
     """A tool that ends when it is let go, or by itself long after a soft limit; `order` is what ended when."""
 
-    def __init__(self, result: Any = "All built.", *, name: str = "build", most: float = 0.5, **given: Any) -> None:
+    def __init__(self, result: Any = "All built.", *, most: float = 0.5, **given: Any) -> None:
         self.gate = asyncio.Event()
         self.order: list[str] = []
         self.result = result
         self.most = most
-        self.tool = Tool(name, fn=self._run, takes_dict=True, parameters=CITY, **given)
+        self.tool = Tool("build", fn=self._run, takes_dict=True, parameters=CITY, **given)
 
     async def _run(self, _values: Any) -> Any:
         try:

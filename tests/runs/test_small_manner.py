@@ -14,9 +14,10 @@ from .weak import CITY, act, assert_no_markup, weak_host, weather
 LOOK = bare("get_weather", city="Oslo")
 
 
-def many(count: int = 12) -> list[Tool]:
+def many() -> list[Tool]:
+    """More tools than are shown at once."""
     topics = ["mail", "music", "lights", "door", "timer", "notes", "maps", "news", "stocks", "photos", "phone", "rooms"]
-    return [Tool(f"{topic}_tool", description=f"Works with {topic}.", parameters=CITY) for topic in topics[:count]]
+    return [Tool(f"{topic}_tool", description=f"Works with {topic}.", parameters=CITY) for topic in topics]
 
 
 # S2

@@ -38,9 +38,9 @@ def calls(*names: str, ids: bool = True) -> Reply:
     return Reply(tool_calls=[ToolCall(name, id=f"c{at}" if ids else None) for at, name in enumerate(names)])
 
 
-async def one_call(tool: Tool, arguments: Any = None, **given: Any) -> tuple[TestHost, RunRecord]:
+async def one_call(tool: Tool, **given: Any) -> tuple[TestHost, RunRecord]:
     """A run with one call of `tool`, checked."""
-    reply = Reply(tool_calls=[ToolCall(tool.name, {} if arguments is None else arguments)])
+    reply = Reply(tool_calls=[ToolCall(tool.name, {})])
     host = host_with(replies=[reply, "Done."], tools=[tool], **given)
     run = await host.say("go")
     assert run.final_text == "Done."

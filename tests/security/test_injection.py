@@ -22,8 +22,8 @@ REGION = re.compile(f"{BEGIN}(.*?)(?:{END}|$)", re.DOTALL)
 each_place = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
 
 
-def called(host: TestHost, name: str = TARGET) -> list[object]:
-    return [call for tool in host.world.tools if tool.name == name for call in tool.calls]
+def called(host: TestHost) -> list[object]:
+    return [call for tool in host.world.tools if tool.name == TARGET for call in tool.calls]
 
 
 def in_chunks(texts: list[str], room: int) -> list[str]:

@@ -86,13 +86,13 @@ def act(name: str = "save_note", result: Any = "ok", **given: Any) -> Tool:
     return _tool(name, result, given)
 
 
-def fails(name: str = "save_note", why: Callable[[], str] = lambda: "the disk is full") -> Tool:
+def fails(why: Callable[[], str] = lambda: "the disk is full") -> Tool:
     """A tool that cannot do it."""
 
     def fail(_: Any) -> str:
         raise RuntimeError(why())
 
-    return act(name, fail)
+    return act("save_note", fail)
 
 
 def _tool(name: str, result: Any, given: dict[str, Any]) -> Tool:
