@@ -181,7 +181,7 @@ def test_F6_rows_that_leave_the_fetch_limit_are_folded_though_the_budget_is_free
     assert made.kept == units[10:]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     conversations(),
     st.sampled_from(WINDOWS),
@@ -213,7 +213,7 @@ def test_F3_a_real_session_cut_at_every_point_always_gives_a_legal_plan(window: 
             assert made.clipped or question_stays(part, made)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(conversations(), st.sampled_from((4_000, 16_000)))
 def test_F7_a_plan_planned_again_needs_no_second_compaction(units: tuple[Unit, ...], window: int) -> None:
     bounds = limits(window)

@@ -96,6 +96,16 @@ def test_B4_pictures_follow_the_text() -> None:
     assert parts_of_input(value, None, PRIVATE) == (Text("look"), Image(base64="aGk="), Image(url="http://x/y.png"))
 
 
+def test_B4_a_picture_that_is_only_an_attachment_is_seen_too() -> None:
+    picture = InputAttachment(type="image", url="http://x/y.png", name="y.png")
+    value = AgentInput(text="what is this?", attachments=[picture])
+    assert parts_of_input(value, None, PRIVATE) == (Text("what is this?"), Image(url="http://x/y.png"))
+
+
+def test_B4_text_elements_count_when_the_text_is_empty() -> None:
+    assert words(AgentInput(text="", contents=[ContentElement.from_text("hello")])) == "hello"
+
+
 def test_B4_a_picture_alone_needs_no_words_except_its_sender_in_a_group() -> None:
     value = AgentInput(contents=[PICTURE])
     assert parts_of_input(value, "u1", PRIVATE) == (Image(base64="aGk="),)

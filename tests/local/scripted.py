@@ -24,8 +24,8 @@ from local import (
     run_local_agent,
 )
 from local.provider import OnProgress
+from tests.written import CITY
 
-CITY: Mapping[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = Tool("get_weather", "Tells the weather of a city.", CITY)
 SEND = Tool("send_card", "Sends a card to a city.", CITY)
 

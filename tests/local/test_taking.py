@@ -14,9 +14,9 @@ from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 from local import Error, Finish, FinishedCall, Message
 from local.provider import complete
 from local.taking import read_messages
-from tests.written import tags
+from tests.written import CITY, tags
 
-from .scripted import CITY, Scripted, parts_of, text_of, types_of
+from .scripted import Scripted, parts_of, text_of, types_of
 
 WEATHER = {"name": "get_weather", "description": "Tells the weather of a city.", "parameters": CITY}
 CALL = tags("get_weather", city="Oslo")

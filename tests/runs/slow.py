@@ -8,12 +8,9 @@ from typing import Any
 from runner.small.part import Part, all_but
 from runner.tools.jobs import JOB_OUTPUT
 from tests.host import RunRecord, Tool
-from tests.written import bare, says
-
-from .weak import CITY
+from tests.written import CITY, bare, says
 
 BUILD = bare("build", city="Oslo")
-LOOK = bare("get_weather", city="Oslo")
 ASK = bare(JOB_OUTPUT, job="job_1")
 ENOUGH = says("It goes on.")
 NO_SECOND_LOOK = all_but(Part.WRAP_UP)

@@ -6,12 +6,10 @@ import itertools
 from typing import Any
 
 from tests.host import Model, ModelRequest, Reason, Reply, Tool, ToolCall
-from tests.written import bare, says, tags
+from tests.written import CITY, bare, says, tags
 
 from .scenes import assert_sound, host_with
-from .weak import CITY, act, assert_no_markup, weak_host, weather
-
-LOOK = bare("get_weather", city="Oslo")
+from .weak import act, assert_no_markup, weak_host, weather
 
 
 def many() -> list[Tool]:

@@ -13,9 +13,9 @@ from runner.small.modes import Mode, Modes
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import ReplyDecoder
 from tests.host import Reason, Reply
-from tests.written import says
+from tests.written import LOOK, says
 
-from .stage import LOOK, Change, act, look, play, shows, stage
+from .stage import Change, act, look, play, shows, stage
 
 
 def names_in_schema(request: Any) -> list[str] | None:

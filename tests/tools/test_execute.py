@@ -281,7 +281,7 @@ _arguments = st.sampled_from(["", '{"n": 1}', '{"n": 7}', '{"n": "x"}', '{"n": 2
     st.integers(0, 12),
     st.booleans(),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_D9_every_call_has_exactly_one_result_in_order_however_it_ends(
     calls: list[tuple[str, str]], serial: bool, steps: int, cancelled: bool
 ) -> None:

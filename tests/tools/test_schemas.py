@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import pytest
@@ -43,17 +42,9 @@ def test_D3_problems_are_few_and_short() -> None:
     assert all(len(problem) <= 400 for problem in found)
 
 
-def test_I3_a_remote_reference_makes_no_request_and_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-
-    def refuse(*args: object, **kwargs: object) -> None:
-        asked.append(args)
-        raise OSError("no network in this test")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
+def test_I3_a_remote_reference_makes_no_request_and_blocks_nothing(dialled: list[object]) -> None:
     verdict = check({"properties": {"a": {"$ref": "http://schemas.example/evil.json"}}}, {"a": 1})
-    assert (verdict.validated, verdict.problems, asked) == (False, (), [])
+    assert (verdict.validated, verdict.problems, dialled) == (False, (), [])
     assert verdict.why
 
 
