@@ -16,6 +16,10 @@ TERMINAL = ("run.completed", "run.failed")
 PRIVATE = ("_localagent", "localagent")
 """Prefixes of the keys that never reach a provider (B6)."""
 
+LOOK = Reply(tool_calls=[ToolCall("look")])
+LOOKING = Reply("Looking.", tool_calls=[ToolCall("look")])
+"""A call of the tool `look`, alone and behind a word."""
+
 
 def host_with(**given: Any) -> TestHost:
     """A Host around this plugin's own Runner, with every capability declared."""

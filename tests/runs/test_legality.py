@@ -1,4 +1,4 @@
-"""Whatever models, tools, people and the Host do at once, every request is legal for every provider (issue 3, C2, D9).
+"""Whatever models, tools, people and the Host do at once, every request is legal for every provider (C2, D9).
 
 One run is a script drawn by hypothesis: replies made of fragments whose ids repeat, are missing or change, tools that
 answer, fail, terminate or return pictures, follow-ups, broken streams, cancels.

@@ -11,12 +11,11 @@ from config.choices import CallFormat
 from runner.callformats import render
 from runner.small.forms import FORM_IDS
 from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
-from tests.runs.scenes import assert_ended
+from tests.runs.scenes import LOOK, assert_ended
 
 from .foreign import ALL_MARKERS, BEGIN, END, TARGET, Call, calls, injections, live_markers, planted
 from .places import PLACES, Place, looking, whole
 
-LOOK = Reply(tool_calls=[ToolCall("look")])
 REGION = re.compile(f"{BEGIN}(.*?)(?:{END}|$)", re.DOTALL)
 
 each_place = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
