@@ -23,7 +23,7 @@ from bench import bringup
 from bench.bringup import end_when_asked
 from bench.machine import machine
 from tests.e2e.bed import Bed
-from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, Tally, people
+from tests.e2e.crowd import CONFIG, ROOM, Crowd, CrowdPlatform, Tally, people
 from tests.e2e.group import group_bot
 from tests.e2e.postgres import postgres
 from tests.e2e.toolbox import plugin_installed
@@ -62,7 +62,7 @@ def _asked() -> argparse.Namespace:
 def _bed(database: str, settings: dict[str, str]) -> Iterator[Bed]:
     with ExitStack() as stack:
         kept = stack.enter_context(postgres()) if database == "postgresql" else {}
-        yield stack.enter_context(bringup.bed({**kept, **settings}))
+        yield stack.enter_context(bringup.bed({**ROOM, **kept, **settings}))
 
 
 def _rounds(bed: Bed, platform: CrowdPlatform, asked: argparse.Namespace) -> bool:

@@ -1,7 +1,8 @@
-"""`python -m bench.plot REPORT.json OUT.svg`: the rows of a report as a picture, ours beside the pass-through runner.
+"""`python -m bench.plot REPORT.json OUT.svg`: a report as a picture, ours beside the pass-through runner.
 
-Each row is one line: a bar for the bare runner, one for ours, and a mark where the limit is, all as shares of the
-largest of the three, so that calls, seconds and megabytes stand in one picture; the numbers stand beside the bars.
+The rows that have a limit are drawn, or all with `--all`. Each is one line: a bar for the bare runner, one for ours,
+and a mark where the limit is, all as shares of the largest of the three, so that calls, seconds and megabytes stand in
+one picture; the numbers stand beside the bars.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ _LEFT, _RIGHT = 560, 200
 _SPACE = WIDTH - _LEFT - _RIGHT
 _COLOURS = {"bare": "#9aa4b2", "ours": "#2f6fdb", "over": "#d64545", "limit": "#111827", "text": "#1f2937"}
 _MOST_LETTERS = 84
+_HEADINGS = {
+    "Q1": "Q1: calls to LangBot, counted",
+    "Q2": "Q2: cost inside the plugin",
+    "Q3": "Q3: through the real LangBot",
+}
 
 
 def rows_of(report: Mapping[str, Any]) -> list[Row]:
@@ -34,7 +40,7 @@ def svg_of(rows: Sequence[Row], about: str = "") -> str:
     """The picture as SVG text; rows keep their order, grouped by section."""
     y, body = 64, []
     for section, group in groupby(rows, key=lambda row: row.section):
-        body.append(_text(24, y + 18, section, size=16, bold=True))
+        body.append(_text(24, y + 18, _HEADINGS.get(section, section), size=16, bold=True))
         y += LINE
         for row in group:
             body.append(_line(row, y))
@@ -111,10 +117,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.plot", description=__doc__)
     parser.add_argument("report", type=Path)
     parser.add_argument("picture", type=Path)
+    parser.add_argument("--all", action="store_true", help="rows without a limit too")
     asked = parser.parse_args(arguments)
     try:
         report = json.loads(asked.report.read_text("utf-8"))
-        rows = rows_of(report)
+        rows = [row for row in rows_of(report) if asked.all or row.limit is not None]
     except (OSError, ValueError, KeyError, TypeError) as error:
         print(f"no report of the bench: {asked.report} ({type(error).__name__}: {error})", file=sys.stderr)
         return 2

@@ -222,4 +222,5 @@ async def _past(ctx: RunnerContext, host: Host, settings: Settings, checkpoint: 
         limit=settings.context.history_limit,
         fold_characters=settings.context.input_budget() * _FOLD_CHARACTERS_PER_TOKEN,
         stored=is_message(ctx.event.event_type),
+        stays=ctx.context.available_apis.state,
     )

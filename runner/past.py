@@ -63,17 +63,25 @@ class _Current:
 
 
 async def read_past(
-    host: Host, event_id: str, checkpoint: Checkpoint | None, *, limit: int, fold_characters: int, stored: bool = False
+    host: Host,
+    event_id: str,
+    checkpoint: Checkpoint | None,
+    *,
+    limit: int,
+    fold_characters: int,
+    stored: bool = False,
+    stays: bool = True,
 ) -> Past:
     """Fetch what this run needs. `limit`: rows of recent history; `fold_characters`: older text worth folding now.
-    `stored`: the current event has a row, so there is at least that one behind any checkpoint.
+    `stored`: the current event has a row, so there is at least that one behind any checkpoint. `stays`: what is
+    folded can be stored as a checkpoint.
 
     A page that fails is done without and noted: the answer matters more (Q4).
     """
     current = _Current(event_id)
     notes: list[str] = []
     paging: Paging[_Listed] = Paging(
-        checkpoint, limit=limit, room=fold_characters, size=_characters, ignore=current.is_not_past
+        checkpoint, limit=limit, room=fold_characters, size=_characters, ignore=current.is_not_past, stays=stays
     )
     while calls := paging.calls():
         for call, page in zip(calls, await asyncio.gather(*(_fetch(host, call, notes) for call in calls)), strict=True):
@@ -87,7 +95,7 @@ async def read_past(
                 continue
             paging.take(call, rows, has_more=page.has_more)
     if current.is_covered_by(checkpoint):
-        past = await read_past(host, event_id, None, limit=limit, fold_characters=fold_characters)
+        past = await read_past(host, event_id, None, limit=limit, fold_characters=fold_characters, stays=stays)
         return replace(past, outdated=True)
     return _as_past(paging.history(), notes)
 

@@ -67,7 +67,8 @@ class Paging(Generic[R]):
     """Ask `calls`, fetch them together, `take` or `fail` each, until `calls` is empty.
 
     After failures what was read so far still makes a history. `ignore` says which rows are none: the current event's
-    and newer ones. `size` and `room` (any unit) bound what is read only to be folded.
+    and newer ones. `size` and `room` (any unit) bound what is read only to be folded. `stays` False: a fold cannot be
+    stored, so the next run has all of these rows before it again.
     """
 
     def __init__(
@@ -78,9 +79,10 @@ class Paging(Generic[R]):
         room: int,
         size: Callable[[R], int],
         ignore: Callable[[R], bool] = lambda _: False,
+        stays: bool = True,
     ) -> None:
         self._limit = max(1, limit)
-        self._room, self._size, self._ignore = room, size, ignore
+        self._room, self._size, self._ignore, self._stays = room, size, ignore, stays
         self._until = checkpoint.covers_until if checkpoint else None
         self._gap = checkpoint.gaps[0] if checkpoint and checkpoint.gaps else None
         self._pages_left = math.ceil((self._limit + 1) / PAGE) + EXTRA_PAGES
@@ -181,10 +183,11 @@ class Paging(Generic[R]):
         return sum(map(self._size, rows)) >= self._room
 
     def _keep(self, count: int) -> int:
-        # A tail that outgrew the limit falls to half of it, or every later turn would have two rows to fold.
+        # A tail that outgrew the limit falls to half of it, or every later turn would have two rows to fold. Where no
+        # fold stays, it has them anyway.
         if count <= self._limit:
             return count
-        return self._limit if self._until is None else max(1, self._limit // 2)
+        return max(1, self._limit // 2) if self._stays else self._limit
 
     def _older_span(self) -> Span | None:
         if self._gap is None or not self._older:

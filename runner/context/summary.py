@@ -64,7 +64,7 @@ class Refusal(StrEnum):
     ENDLESS = "without an end"
     ERROR = "an error text"
     NOT_SMALLER = "not smaller than what it replaces"
-    LOST = "next to nothing left of the summary so far"
+    LOST = "next to nothing left of what it replaces"
 
 
 @dataclass(frozen=True, slots=True)

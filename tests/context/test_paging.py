@@ -51,9 +51,17 @@ def read_all(paging: Paging[Row], host: Transcript, failing: frozenset[int] = fr
 
 
 def paging(
-    checkpoint: Checkpoint | None = None, *, limit: int = 50, room: int = 10_000, current: int = -1
+    checkpoint: Checkpoint | None = None,
+    *,
+    limit: int = 50,
+    room: int = 10_000,
+    current: int = -1,
+    stays: bool = True,
 ) -> Paging[Row]:
-    return Paging(checkpoint, limit=limit, room=room, size=lambda _: 10, ignore=lambda row: int(row.cursor) == current)
+    ignored = str(current)
+    return Paging(
+        checkpoint, limit=limit, room=room, size=lambda _: 10, ignore=lambda row: row.cursor == ignored, stays=stays
+    )
 
 
 def numbers(rows: tuple[Row, ...]) -> list[int]:
@@ -81,8 +89,8 @@ def test_Q1_an_empty_history_takes_one_call() -> None:
 def test_F6_rows_older_than_the_fetch_limit_are_read_to_be_folded() -> None:
     host = Transcript(list(range(1, 121)))
     history = read_all(paging(current=120), host)
-    assert numbers(history.recent) == list(range(70, 120))
-    assert numbers(history.leaving) == list(range(1, 70))
+    assert numbers(history.recent) == list(range(95, 120))
+    assert numbers(history.leaving) == list(range(1, 95))
     assert history.unread == ()
 
 
@@ -127,6 +135,12 @@ def test_F6_a_tail_that_outgrew_the_limit_falls_to_half_of_it() -> None:
     assert numbers(history.leaving) == list(range(41, 68))
 
 
+def test_F6_where_no_fold_can_be_stored_the_whole_limit_stays() -> None:
+    history = read_all(paging(stays=False), Transcript(list(range(1, 121))))
+    assert numbers(history.recent) == list(range(71, 121))
+    assert numbers(history.leaving) == list(range(1, 71))
+
+
 def test_F6_far_more_new_rows_than_pages_still_give_the_newest_and_record_the_rest() -> None:
     host = Transcript(list(range(1, 3_001)))
     history = read_all(paging(after(40)), host)
@@ -140,7 +154,7 @@ def test_F6_far_more_new_rows_than_pages_still_give_the_newest_and_record_the_re
 def test_F6_a_limit_above_one_page_is_read_in_several() -> None:
     host = Transcript(list(range(1, 261)))
     history = read_all(paging(limit=250), host)
-    assert len(history.recent) == 250
+    assert numbers((*history.leaving, *history.recent)) == list(range(1, 261))
     assert all(call.limit <= PAGE for call in host.calls)
 
 

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Final
 
 from aiohttp import web
 
@@ -31,6 +32,15 @@ CONFIG = {
     "advanced-settings": True,
     "notice-language": "en_US",
 }
+ROOM: Final = {
+    "SYSTEM__BLOCKING_EXECUTOR__MAX_WORKERS": "64",
+    "SYSTEM__BLOCKING_EXECUTOR__MAX_INFLIGHT_PER_SCOPE": "32",
+}
+"""Settings of LangBot for many messages at once.
+
+As it comes, it does four jobs of a workspace in threads at a time (its word filters, the frames of the web chat) and
+refuses the next one, and with it the message: BlockingWorkCapacityError.
+"""
 PATIENCE = 30.0
 """Seconds between looks at whether LangBot still has work: only a message that it has put aside counts as lost."""
 _WORD = re.compile(r"word-[0-9a-f]{12}")

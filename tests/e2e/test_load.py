@@ -19,7 +19,7 @@ import pytest
 from demo import package
 from demo.processes import Children, wait_until
 from tests.e2e.bed import Bed, furnish
-from tests.e2e.crowd import CONFIG, Crowd, CrowdPlatform, people
+from tests.e2e.crowd import CONFIG, ROOM, Crowd, CrowdPlatform, people
 from tests.e2e.group import group_bot
 from tests.e2e.machines import Machines
 from tests.e2e.postgres import postgres
@@ -70,7 +70,7 @@ def site(plugin_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     older = package.build(_older(plugin_folder, folder / "older"), folder / "dist")
     with ExitStack() as stack:
         model = stack.enter_context(ScriptedModel())
-        settings = {**stack.enter_context(postgres()), "CONCURRENCY__PIPELINE": str(AT_ONCE)}
+        settings = {**ROOM, **stack.enter_context(postgres()), "CONCURRENCY__PIPELINE": str(AT_ONCE)}
         machines = Machines(stack.enter_context(Children()), folder, settings)
         bed = furnish(machines.start("first"), plugin_folder, older, package.identity(plugin_folder), model)
         stack.enter_context(plugin_installed(bed, folder / "toolbox"))

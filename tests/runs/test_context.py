@@ -213,6 +213,16 @@ async def test_Q1_ten_turns_in_an_8k_window_take_a_hundred_calls_and_at_most_one
     assert sum(len(summaries(run)) for run in runs) >= 1
 
 
+async def test_F6_a_chat_that_outgrows_the_fetch_limit_waits_for_a_summary_every_so_many_turns_only() -> None:
+    random = Random(6)
+    host = host_with(
+        models=[Model("m1", default=model_that(lambda _: prose(random, 30)))],
+        config={"context-history-fetch-limit": 20},
+    )
+    runs = [await host.say(f"Turn {turn}. {fact(random, turn)}. {prose(random, 30)}") for turn in range(1, 32)]
+    assert [turn for turn, run in enumerate(runs, 1) if summaries(run)] == [12, 18, 24, 30]
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_F5_a_fact_of_turn_3_stands_in_the_request_of_turn_60(seed: int) -> None:
     random = Random(seed)
