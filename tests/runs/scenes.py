@@ -108,3 +108,22 @@ def _grown(run: RunRecord) -> list[tuple[str, str]]:
 def rows(host: TestHost) -> list[tuple[str, str | None]]:
     """The transcript of the private chat as `(role, text)`."""
     return [(row.role, row.text) for row in host.transcript("person_1")]
+
+
+def results(run: RunRecord, request: int = -1) -> list[str]:
+    """Texts of the tool messages of one request."""
+    return [str(one["content"]) for one in run.requests[request].messages if one["role"] == "tool"]
+
+
+def calls(*names: str, ids: bool = True) -> Reply:
+    return Reply(tool_calls=[ToolCall(name, id=f"c{at}" if ids else None) for at, name in enumerate(names)])
+
+
+async def one_call(tool: Tool, **given: Any) -> tuple[TestHost, RunRecord]:
+    """A run with one call of `tool`, checked."""
+    reply = Reply(tool_calls=[ToolCall(tool.name, {})])
+    host = host_with(replies=[reply, "Done."], tools=[tool], **given)
+    run = await host.say("go")
+    assert run.final_text == "Done."
+    await assert_sound(host, run)
+    return host, run
