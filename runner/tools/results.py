@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from runner.conversation import failures
 from runner.conversation.cut import clip, head, sendable, tail
 from runner.conversation.units import Image
 from runner.events import Json
@@ -89,7 +90,7 @@ class Renderer:
         is_skill = entry.kind is Kind.SKILL and entry.host_name in _SKILL_READS
         limit = self.skill_chars if is_skill and self.skill_chars is not None else self.result_chars
         note = _SKILL_NOTE if is_skill else _NOTE
-        shell = _Shell(f"{_error_prefix(error)}the tool reports:\n" if error else "", f"tool {entry.name}")
+        shell = _Shell(f"{failures.prefix(error.value)}the tool reports:\n" if error else "", f"tool {entry.name}")
         rendered = _bounded(_ends(value, limit), references_of, note, shell, limit)
         return replace(
             rendered,
@@ -101,13 +102,9 @@ class Renderer:
 
     def error(self, code: ErrorCode, text: str, *, said_by: str | None = None) -> Rendered:
         """A failure in words. `said_by` names the tool whose words `text` is: they are framed as data (S7)."""
-        shell = _Shell(_error_prefix(code), f"tool {said_by}" if said_by else None)
+        shell = _Shell(failures.prefix(code.value), f"tool {said_by}" if said_by else None)
         rendered = _bounded(_ends(text, self.result_chars), None, _NOTE, shell, self.result_chars)
         return replace(rendered, event_payload={"error": clip(rendered.body, EVENT_CHARACTERS).text}, error=code)
-
-
-def _error_prefix(code: ErrorCode) -> str:
-    return f"Error [{code.value}]: "
 
 
 def _failure_of(kind: Kind, value: object) -> ErrorCode | None:
