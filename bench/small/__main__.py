@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.bringup import end_when_asked
 from bench.small import play, reading, real, simulated
 from bench.small.rates import MODELS
 from bench.small.report import markdown
@@ -117,4 +118,5 @@ def _chosen(arms: Any, names: Sequence[str] | None) -> list[play.Arm]:
 
 
 if __name__ == "__main__":
+    end_when_asked()
     sys.exit(main())
