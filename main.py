@@ -4,4 +4,4 @@ from langbot_plugin.api.definition.plugin import BasePlugin
 
 
 class LocalAgent(BasePlugin):
-    """Holds nothing: every setting belongs to the binding that a run brings along (spec A3)."""
+    """Holds nothing: every setting belongs to the binding that a run brings along (A3)."""

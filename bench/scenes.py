@@ -38,7 +38,7 @@ def bare_without_deltas() -> Runner:
 
 @dataclass(frozen=True)
 class Scene:
-    """A chat of `says` messages with a Host. `limits`: measure → what ours may need (spec Q1), for the whole chat."""
+    """A chat of `says` messages with a Host. `limits`: measure → what ours may need (Q1), for the whole chat."""
 
     name: str
     replies: Callable[[], Sequence[Scripted]]

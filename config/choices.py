@@ -4,14 +4,14 @@ from enum import StrEnum
 
 
 class ToolMode(StrEnum):
-    """How the calls of one model turn are run (spec D2)."""
+    """How the calls of one model turn are run (D2)."""
 
     PARALLEL = "parallel"
     SERIAL = "serial"
 
 
 class AgentReply(StrEnum):
-    """Who answers when a LangBot Agent runs on a message event (spec J2)."""
+    """Who answers when a LangBot Agent runs on a message event (J2)."""
 
     AUTO = "auto"
     MODEL = "model"

@@ -150,11 +150,11 @@ FIELDS: Sequence[Field] = (
     ),
     Switch(name=ADVANCED, at="", default=False),
     Switch(name="date-grounding", at="date_grounding", default=True, shown_by=ADVANCED),
-    # Below 5 s nothing would be left once the run keeps its margin before the Host's deadline (spec G3).
+    # Below 5 s nothing would be left once the run keeps its margin before the Host's deadline (G3).
     Number(name="timeout", at="timeout", default=300, minimum=5, maximum=86400, zero_is_off=True, shown_by=ADVANCED),
     Number(name="retrieval-top-k", at="knowledge.top_k", default=5, minimum=1, maximum=100, shown_by=ADVANCED),
     RerankModel(name="rerank-model", at="knowledge.rerank_model", shown_by=ADVANCED),
-    # The Host reranks no more than 64 documents (spec E1).
+    # The Host reranks no more than 64 documents (E1).
     Number(name="rerank-top-k", at="knowledge.rerank_top_k", default=5, minimum=1, maximum=64, shown_by=ADVANCED),
     Number(name="max-tool-iterations", at="tools.max_rounds", default=100, minimum=1, maximum=1000, shown_by=ADVANCED),
     Choice(name="tool-execution-mode", at="tools.mode", default=ToolMode.PARALLEL, shown_by=ADVANCED),
@@ -198,7 +198,7 @@ FIELDS: Sequence[Field] = (
         maximum=1_000_000,
         shown_by=ADVANCED,
     ),
-    # A stored summary has to fit the Host's 256 KiB state value beside its own bookkeeping (spec F6).
+    # A stored summary has to fit the Host's 256 KiB state value beside its own bookkeeping (F6).
     Number(
         name="context-summary-tokens",
         at="context.summary_tokens",

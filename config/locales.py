@@ -1,4 +1,4 @@
-"""The eight languages of the form and of the runner's own sentences (spec A3)."""
+"""The eight languages of the form and of the runner's own sentences (A3)."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Coercion of what a binding stores to typed values (spec A4): one reader per kind of field, none of which raises.
+"""Coercion of what a binding stores to typed values (A4): one reader per kind of field, none of which raises.
 
 LangBot hands over the stored dict verbatim, so a value may be missing, null, of another type, or of another time. A
 note says in plain words what was not taken as it stood. It never quotes the value, which may be a secret pasted into
@@ -254,7 +254,7 @@ def read_levels(raw: object) -> Reading:
 
 
 def read_prompt(field: Prompt, raw: object) -> Reading:
-    """The rows as they are stored: the prompt builder refuses a malformed one, it is not lost here (spec B1).
+    """The rows as they are stored: the prompt builder refuses a malformed one, it is not lost here (B1).
 
     Bare text is taken for a system row and a single row for a list of one. A row that is no mapping is kept as the
     content of a row without a role, which the builder refuses.

@@ -1,4 +1,4 @@
-"""The typed settings of one binding. `Settings.read` is the only way to make them, and it never raises (spec A4)."""
+"""The typed settings of one binding. `Settings.read` is the only way to make them, and it never raises (A4)."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from config.notices.language import locale_of
 from config.reading import ABSENT, read
 
 RESERVE_DIVISOR = 4
-"""The reserve is at most one part in this many of the window: 25 % (spec F1)."""
+"""The reserve is at most one part in this many of the window: 25 % (F1)."""
 
 
 class Part(BaseModel):
@@ -31,12 +31,12 @@ class ModelChoice(Part):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Every chosen model once, in the order in which they are tried (spec C1)."""
+        """Every chosen model once, in the order in which they are tried (C1)."""
         return tuple(dict.fromkeys(model for model in (self.primary, *self.fallbacks) if model))
 
 
 class Knowledge(Part):
-    """Retrieval. `top_k` and `rerank_top_k` count chunks; `rerank_model` is "" for none (spec E1)."""
+    """Retrieval. `top_k` and `rerank_top_k` count chunks; `rerank_model` is "" for none (E1)."""
 
     bases: tuple[str, ...]
     top_k: int
@@ -45,14 +45,14 @@ class Knowledge(Part):
 
 
 class Box(Part):
-    """The sandbox: whether it is used, and the template of the key by which chats share one (spec H1)."""
+    """The sandbox: whether it is used, and the template of the key by which chats share one (H1)."""
 
     enabled: bool
     session_template: str
 
 
 class Tools(Part):
-    """Tool use: rounds, characters one tool message may hold, and whether a record is kept for later runs (spec B6)."""
+    """Tool use: rounds, characters one tool message may hold, and whether a record is kept for later runs (B6)."""
 
     max_rounds: int
     mode: ToolMode
@@ -69,22 +69,13 @@ class Context(Part):
     keep_recent_tokens: int
     summary_tokens: int
 
-    def window(self, reported: int | None = None) -> int:
-        """Window in tokens: what the Host or a refusal reported, capped by the setting, else the setting (spec F1)."""
-        return min(reported, self.window_tokens) if reported is not None and reported > 0 else self.window_tokens
-
-    def reserve(self, window: int) -> int:
-        """Tokens kept free for the reply in a window of `window` tokens: never more than a quarter of it."""
-        return min(self.reserve_tokens, window // RESERVE_DIVISOR)
-
-    def input_budget(self, reported: int | None = None) -> int:
-        """Tokens a request may have: window minus reserve (spec F1)."""
-        window = self.window(reported)
-        return window - self.reserve(window)
+    def input_budget(self) -> int:
+        """Tokens a request may have where nothing tells of a smaller window: window minus reserve (F1)."""
+        return self.window_tokens - min(self.reserve_tokens, self.window_tokens // RESERVE_DIVISOR)
 
 
 class Small(Part):
-    """What spec/small-models asks for: `step_timeout` is seconds, `site_instructions` at most 8,000 characters."""
+    """How weak models are helped (S1-S8): `step_timeout` is seconds, `site_instructions` at most 8,000 characters."""
 
     profile: ModelProfile
     call_format: CallFormat

@@ -14,8 +14,9 @@ from types import FrameType
 
 from demo import model, package
 from demo.ask import ask_all
+from demo.bootstrap import ROOT
 from demo.errors import DemoError
-from demo.stage import PREFERRED_PORT, ROOT, STATE, bring_up
+from demo.stage import PREFERRED_PORT, STATE, bring_up
 from weights.catalogue import cache_folder
 from weights.errors import StepFailed, one_line
 from weights.fetch import Watcher

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from demo.bootstrap import ROOT
 from demo.errors import DemoError
 from demo.ports import LOOPBACK
 from demo.processes import Children, wait_until
@@ -18,7 +19,6 @@ from weights.engine import CONTEXT_TOKENS
 from weights.errors import one_line
 from weights.fetch import Watcher, fetch
 
-ROOT = Path(__file__).resolve().parent.parent
 ENGINE_SECONDS = 180.0
 
 

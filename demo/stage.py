@@ -13,10 +13,10 @@ from pathlib import Path
 
 from demo import endpoint, langbot, model, package, ports
 from demo.api import Account, Model
+from demo.bootstrap import ROOT
 from demo.langbot import LangBot
 from demo.processes import Child, Children
 
-ROOT = Path(__file__).resolve().parent.parent
 STATE = Path(os.environ.get("LOCALAGENT_STATE") or ROOT / ".demo")
 USER = "demo@example.com"
 PREFERRED_PORT = 5300

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from local.request import FinishedCall, Message
 from runner.conversation.request import ToolSpec
-from runner.conversation.units import AssistantTurn, Text, ToolCall, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Text, ToolCall, Unit, UserTurn, join_users
 from runner.tools.arguments import BROKEN_IN_HISTORY, Broken, read_arguments
 from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue, Entry, Kind, legal_name
@@ -56,7 +56,7 @@ def _said(message: Message, units: list[Unit]) -> UserTurn:
     """The message, joined with the one right before it: roles alternate (B5)."""
     if units and isinstance(before := units[-1], UserTurn):
         units.pop()
-        return UserTurn((*before.parts, Text(message.text)))
+        return join_users(before, UserTurn((Text(message.text),)))
     return UserTurn((Text(message.text),))
 
 

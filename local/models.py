@@ -16,8 +16,8 @@ from runner.conversation.request import Request
 from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble
 from runner.events import Usage
 from runner.models.reply import ReplyReader
-from runner.small.dress import Own
 from runner.small.forms import WrittenCall
+from runner.small.modes import Own
 
 GRACE: Final = 0.5
 """Seconds a generation gets to end once nobody wants it; then it is left to itself."""

@@ -14,7 +14,7 @@ from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
 from config.choices import AgentReply
 from config.settings import Settings
 from runner.conversation.happened import is_message
-from runner.tools.catalogue import Catalogue, Entry, Kind
+from runner.tools.catalogue import Catalogue, Entry, Kind, may_be_called
 
 EVENT_REPLY = "event_reply"
 """The Host's tool that sends a text to where the event came from."""
@@ -34,11 +34,6 @@ class Answering(StrEnum):
     MODEL = "model"  # a message outside a pipeline: the model replies by tool, the runner does not
     NOBODY = "nobody"  # another event: the model may act, its text is for the log
 
-    @property
-    def may_be_silent(self) -> bool:
-        """Whether a model that has called tools may end without a word: nobody waits for its text."""
-        return self in (Answering.MODEL, Answering.NOBODY)
-
 
 def answering_of(ctx: RunnerContext, settings: Settings) -> Answering:
     """Who answers in this run."""
@@ -52,8 +47,7 @@ def answering_of(ctx: RunnerContext, settings: Settings) -> Answering:
 def may_reply(tools: Sequence[ToolResource]) -> bool:
     """Whether the Host lets this run send to where the event came from."""
     return any(
-        tool.tool_name == EVENT_REPLY and tool.tool_type == Kind.PLATFORM and "call" in (tool.operations or ["call"])
-        for tool in tools
+        tool.tool_name == EVENT_REPLY and tool.tool_type == Kind.PLATFORM and may_be_called(tool) for tool in tools
     )
 
 

@@ -11,7 +11,8 @@ from runner.answering import Answering, answering_of, may_reply
 from runner.events import Answer, Event, Failed, Log
 from runner.host import Host
 from runner.outbox import Outbox
-from runner.replying import CallTool, Replier, Spoken
+from runner.replying import Replier, Spoken
+from runner.tools.execute import CallTool
 from runner.visible import Visible
 
 _MOST_SECONDS = 60.0

@@ -14,6 +14,7 @@ from runner.conversation.cut import head
 from runner.errors import AllModelsFailed, InputTooLarge, NoUsableModel, RunCancelled, RunFault, TimeIsUp
 from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.outbox import FRAME_BUDGET, wire_bytes
+from runner.tally import CANCELLED
 from runner.turn import BrokenOff, StepTimedOut
 from runner.visible import Visible
 
@@ -107,7 +108,7 @@ def _cancelled(
         first: Event = Answer(*fitted(visible.text, record, say(Notice.TRANSPORT_LIMIT_NOTE)))
     else:
         first = Log("stopped on request before anything was said")
-    return (first, Failed("the run was stopped on request", "cancelled", usage=usage))
+    return (first, Failed("the run was stopped on request", CANCELLED, usage=usage))
 
 
 def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | None:

@@ -4,6 +4,9 @@
 AgentError
 ├── HostCallFailed          one call to the Host failed; `kind` says how
 ├── ModelFailed             one model could not answer; `cause` says why; the next model may
+│   ├── BrokenOff             it failed when the beginning of its reply was read already (`runner.turn`)
+│   ├── StepTimedOut          it took longer than one step may take (`runner.turn`)
+│   └── CountFailed           a request could not be counted for it (`runner.context.meter`)
 ├── RunFault                the run ends; `code` and text are for the bot's owner (C8)
 │   ├── NoUsableModel         nothing authorised is configured
 │   ├── AllModelsFailed       every configured model failed

@@ -91,10 +91,10 @@ class Host(Protocol):
         """Send exported files to where the event came from (J4)."""
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
-        """What one knowledge base finds, in the engine's order; entries nobody can read are left out (§7.8)."""
+        """What one knowledge base finds, in the engine's order; entries nobody can read are left out (E1)."""
 
     async def rerank(self, model_id: str, query: str, documents: Sequence[str], top_k: int) -> list[int]:
-        """Places in `documents` (at most 64), best first, each once (§7.8)."""
+        """Places in `documents` (at most 64), best first, each once (E1)."""
 
     async def box_status(self) -> BoxStatus:
         """Whether there is a sandbox, and the key a managed deployment demands (H1)."""
@@ -106,10 +106,10 @@ class Host(Protocol):
         """Make it the sandbox of this run."""
 
     async def import_attachment(self, ref: str) -> BoxFile:
-        """Put one file of the message into the bound sandbox. One at a time: a batch fails as a whole (§9)."""
+        """Put one file of the message into the bound sandbox. One at a time: a batch fails as a whole (H2)."""
 
     async def export_files(self, paths: Sequence[str]) -> list[BoxFile]:
-        """Take 1 to 20 files out; all files of this run that were accepted and not yet sent (§9)."""
+        """Take 1 to 20 files out; all files of this run that were accepted and not yet sent (H3)."""
 
     async def steering(self) -> list[SteeringInputItem]:
         """Follow-up messages claimed by this run since the last pull, oldest first (G1)."""

@@ -1,9 +1,9 @@
 """The turn loop: the only place where turn order is decided.
 
 ```
-turn ─▸ calls? ─▸ tools ─▸ steering ─┐
-  ▲        └ none ─▸ steering ─▸ end │
-  └──────────────────────────────────┘
+turn ─▸ calls? ─▸ tools ────┬─▸ steering ─▸ end, where no tools ran and nobody spoke
+  ▲        └ none ─▸ settle ┘      │
+  └────────────────────────────────┘
 ```
 Past the last allowed round, or near the deadline, a turn is a conclusion: tools are not run any more (D6, G3).
 """
@@ -19,7 +19,7 @@ from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
-from runner.small.manner import Again, Go, Halt, Manner, Standard, Stop
+from runner.small.manner import Again, Go, Halt, Manner, Stop
 from runner.tools.catalogue import Catalogue
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
@@ -67,7 +67,7 @@ class Loop:
         *,
         max_rounds: int,
         clock: Callable[[], float],
-        manner: Manner | None = None,
+        manner: Manner,
         overhear: Callable[[Reply, Catalogue], Awaitable[None]] | None = None,
     ) -> None:
         self._view = view
@@ -78,7 +78,7 @@ class Loop:
         self._settle = settle
         self._max_rounds = max_rounds
         self._clock = clock
-        self._manner: Manner = manner or Standard()
+        self._manner = manner
         self._overhear = overhear
         self._concluding = False
 

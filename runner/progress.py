@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from runner import clock
 from runner.visible import Visible
 
 TOOL_PATIENCE = 5.0
@@ -34,7 +35,7 @@ class Progress:
             yield
         finally:
             timer.cancel()
-            if timer.when() <= asyncio.get_running_loop().time():
+            if timer.when() <= clock.now():
                 self._show(self._visible.text)
 
     def _put(self, text: str) -> None:

@@ -16,22 +16,17 @@ from runner.conversation.cut import head
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Event, Json, Log, ToolFinished, ToolStarted
 from runner.host import STREAM_CHARACTERS, Host
+from runner.tools.execute import CallTool
+from runner.tools.results import EVENT_CHARACTERS
 
 _SURELY_NOT_DONE = frozenset({HostFailure.DENIED, HostFailure.REFUSED})
 """Failures after which nothing was sent; after the others the Host may have sent the text all the same."""
-
-_EVENT_CHARACTERS = 4_000
-"""Characters of a reply that the run log keeps (D7); the completed message has the whole of it."""
 
 _WORTH_KEEPING = ("mock", "delivery")
 """Keys of the Host's answer for the run log; the debug page tells by `mock` that nothing was really sent."""
 
 _LETTING_GO = 0.3
 """Seconds that a stream which is given up may take to say so; the Host closes it in any case at the end of the run."""
-
-
-CallTool = Callable[[str, dict[str, Json]], Awaitable[Json]]
-"""Asks the Host to run a tool by the Host's name; raises HostCallFailed."""
 
 
 class Spoken:
@@ -43,7 +38,7 @@ class Spoken:
     def heard(self, call_tool: CallTool) -> CallTool:
         """The same tools; what they send is noted once the Host has confirmed it."""
 
-        async def call(name: str, arguments: dict[str, Json]) -> Json:
+        async def call(name: str, arguments: dict[str, Json]) -> object:
             result = await call_tool(name, arguments)
             if name == EVENT_REPLY and not refused(result):
                 self.texts.append(str(arguments.get("text", "")))
@@ -195,7 +190,7 @@ class Replier:
             await self._changed.wait()
 
     async def _by_tool(self, text: str, seconds: float) -> None:
-        call = self._started({"text": head(text, _EVENT_CHARACTERS)})
+        call = self._started({"text": head(text, EVENT_CHARACTERS)})
         answer = await _answer_to(self._host.call_tool(EVENT_REPLY, {"text": text}), seconds)
         self._end("the reply", call, answer)
 
@@ -220,7 +215,7 @@ class Replier:
         if call is not None and failure is None:
             self._post(ToolFinished(call, EVENT_REPLY, result))
         elif call is not None:
-            self._post(ToolFinished(call, EVENT_REPLY, error=head(str(failure), _EVENT_CHARACTERS)))
+            self._post(ToolFinished(call, EVENT_REPLY, error=head(str(failure), EVENT_CHARACTERS)))
 
 
 async def _answer_to(sending: Awaitable[object], seconds: float) -> object:

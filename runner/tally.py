@@ -12,6 +12,8 @@ from itertools import takewhile
 from runner.events import Answer, Completed, Event, Failed, Log, Usage
 
 CANCELLED = "cancelled"
+"""The code of a run that was stopped on request (G2)."""
+
 ANSWERED = "answered"
 WORDLESS = "ended without words"
 _MOST_NAMES = 12

@@ -160,9 +160,8 @@ class Turns:
         self, model: Model, request: Request, reader: ReplyReader, reading: Reading, seconds: float
     ) -> None:
         """The same, within the limit of one step, which begins anew at the first token (S3)."""
-        now = asyncio.get_running_loop().time
         limit = asyncio.timeout(seconds)
-        reader.on_begin = lambda: limit.reschedule(now() + seconds)
+        reader.on_begin = lambda: limit.reschedule(clock.now() + seconds)
         try:
             async with limit:
                 await self._read(model, request, reader, reading)

@@ -1,12 +1,18 @@
-"""What holds for all tests: nothing may be skipped in CI, and elsewhere what was skipped is said last."""
+"""For all tests: no clock judges them; in CI none is skipped, and elsewhere what was skipped is said last."""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# What a machine that is shared takes its time for says nothing about the code: properties are judged by what holds.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 _skipped: dict[str, str] = {}
 
@@ -27,6 +33,20 @@ def _judge(report: pytest.TestReport | pytest.CollectReport) -> None:
     if _in_ci():
         report.outcome = "failed"
         report.longrepr = f"skipped in CI, where nothing may be missing: {_skipped[report.nodeid]}"
+
+
+@pytest.fixture
+def dialled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Whom anything has tried to reach over the network in this test; nobody is reached."""
+    tried: list[object] = []
+
+    def refuse(*address: object, **_options: object) -> None:
+        tried.append(address)
+        raise OSError("no network in this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    return tried
 
 
 @pytest.hookimpl(wrapper=True)

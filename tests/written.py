@@ -19,3 +19,8 @@ def bare(name: str, /, **arguments: Any) -> str:
 def says(text: str) -> str:
     """An answer by the reply tool."""
     return bare("reply_to_user", text=text)
+
+
+LOOK = bare("get_weather", city="Oslo")
+CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+"""The parameters of that tool, and of many others: one that is required."""

@@ -38,7 +38,6 @@ class Sampling:
     limit: int
     temperature: float
     schema: Json = None
-    stops: Sequence[str] = ()
     markers: Sequence[str] = ()
     """Texts of the model's vocabulary that have to stand in the output though they are control tokens."""
 
@@ -160,7 +159,6 @@ def _body(prompt: str, sampling: Sampling) -> dict[str, Json]:
         "prompt": prompt,
         "max_tokens": sampling.limit,
         "temperature": sampling.temperature,
-        "stop": list(sampling.stops),
         "preserved_tokens": list(sampling.markers),
         "cache_prompt": True,
         "stream": True,

@@ -33,6 +33,9 @@ RETRIES = "2"
 _POLL = 0.2
 """Seconds between two looks whether a child has ended by itself."""
 
+_STEPS_A_LINE = 25
+"""Where no terminal shows them, one step in so many is told."""
+
 _STEP = re.compile(r"^\s*(Collecting|Downloading|Building wheel|Installing collected packages|Saved)\b.*")
 
 
@@ -103,9 +106,8 @@ def require_space(folder: Path, need_bytes: int, purpose: str) -> None:
 class StepLine:
     """Short progress on stderr: one line that is rewritten on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, prefix: str, every: int = 25) -> None:
+    def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._every = every
         self._count = 0
         self._tty = sys.stderr.isatty()
 
@@ -113,7 +115,7 @@ class StepLine:
         self._count += 1
         if self._tty:
             print(f"\r\x1b[K{self._prefix} {text}", end="", file=sys.stderr, flush=True)
-        elif self._count % self._every == 1 or self._every == 1:
+        elif self._count % _STEPS_A_LINE == 1:
             print(f"{self._prefix} {text}", file=sys.stderr, flush=True)
 
     def done(self) -> None:

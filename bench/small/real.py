@@ -32,17 +32,16 @@ _PATIENCE = 600.0
 
 @dataclass
 class Served:
-    """A model behind a server. `temperature` where the request asks for none; `seconds` of waiting so far."""
+    """A model behind a server; `seconds` of waiting so far. Its temperature is 0 where the request asks for none."""
 
     base_url: str
-    temperature: float = 0.0
     seconds: float = field(default=0.0, init=False)
 
     async def __call__(self, request: ModelRequest) -> Reply:
         body: dict[str, Any] = {
             "messages": request.messages,
             "max_tokens": _REPLY_TOKENS,
-            "temperature": self.temperature,
+            "temperature": 0.0,
             "seed": 1,
             **request.extra_args,
         }

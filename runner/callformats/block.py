@@ -147,3 +147,16 @@ def literal_at(text: str, at: int, literals: tuple[str, ...]) -> str | None:
     """The longest of the literals that stands at `at`."""
     found = [literal for literal in literals if text.startswith(literal, at)]
     return max(found, key=len) if found else None
+
+
+def unreadable(
+    text: str, start: int, complete: bool, markers: re.Pattern[str], closes: tuple[str, ...]
+) -> tuple[Candidate, int] | None:
+    """A call that cannot be read, up to the next of the markers, and where it ends: behind one that closes a call,
+    before any other. None when more text is needed."""
+    marker = markers.search(text, start)
+    if marker is None and not complete:
+        return None
+    stop = marker.start() if marker else len(text)
+    end = marker.end() if marker and marker[0] in closes else stop
+    return Candidate("", raw=text[start:stop], broken=True), end

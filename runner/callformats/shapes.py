@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runner.callformats.block import Candidate
-from runner.callformats.loose_json import Parsed, State
+from runner.callformats.loose_json import Parsed, State, parse
 from runner.events import Json
 
 NAME_KEYS = ("name", "tool_name", "tool", "function_name", "function", "action", "call")
@@ -79,6 +79,20 @@ def _named(value: dict[str, Json], name_key: str) -> Candidate:
         return Candidate(name, arguments, id=own_id)
     beside = {key: value[key] for key in _META_KEYS if key in value}
     return Candidate(name, flat or arguments, id=own_id, flat=bool(flat), beside=beside)
+
+
+def of_body(name: str, body: str, *, ended: bool) -> Candidate:
+    """A call whose name stood outside and whose body is its arguments alone. `ended`: the body's own end was there, so
+    that the text does not end inside a value."""
+    parsed = parse(body + "\n" if ended else body)
+    return Candidate(
+        name,
+        parsed.value,
+        body,
+        mended=parsed.mended,
+        cut=parsed.state is State.CUT,
+        broken=parsed.state is State.BROKEN and bool(body.strip()),
+    )
 
 
 def merge_halves(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """A pair of markers. `label`: a word that may follow the opener and is none of the content.
-
-    `leads`: the opener is a sentence; it counts only where the reply begins.
-    """
+    """A pair of markers. `leads`: the opener is a sentence; it counts only where the reply begins."""
 
     opens: str
     closes: str
-    label: str = ""
     leads: bool = False
 
 
@@ -27,7 +23,7 @@ THOUGHTS = (
     Marks("<mm:think>", "</mm:think>"),
     Marks("<longcat_think>", "</longcat_think>"),
     Marks("[THINK]", "[/THINK]"),
-    Marks("<|channel>", "<channel|>", label="thought\n"),
+    Marks("<|channel>", "<channel|>"),
     Marks("<|START_THINKING|>", "<|END_THINKING|>"),
     Marks("<|begin_of_thought|>", "<|end_of_thought|>"),
     Marks("<|inner_prefix|>", "<|inner_suffix|>"),

@@ -65,11 +65,12 @@ class Judge:
         return candidate.arguments.keys() <= properties_of(found.schema).keys()
 
     def _quoted(self, raw: str) -> bool:
-        wanted = _squeezed(raw)
-        return len(wanted) >= _SHORTEST_QUOTE and any(wanted in _squeezed(text) for text in self.untrusted)
+        wanted = squeezed(raw)
+        return len(wanted) >= _SHORTEST_QUOTE and any(wanted in squeezed(text) for text in self.untrusted)
 
 
-def _squeezed(text: str) -> str:
+def squeezed(text: str) -> str:
+    """The text without white space, for comparing what was written with what was read."""
     return re.sub(r"\s+", "", text)
 
 

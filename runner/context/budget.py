@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from config.settings import RESERVE_DIVISOR
 from runner.events import Json
 
 LEAST_WINDOW: Final = 512
@@ -39,7 +40,7 @@ class Budget:
         if learned is not None and smaller:
             known = learned
         known = max(known, LEAST_WINDOW)
-        return cls(known, max(0, min(reserve, known // 4)), learned=smaller)
+        return cls(known, max(0, min(reserve, known // RESERVE_DIVISOR)), learned=smaller)
 
     @property
     def input(self) -> int:

@@ -16,6 +16,7 @@ from typing import Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from runner.context.clipping import clip
+from runner.conversation.cut import sendable
 from runner.events import Json
 
 KEY: Final = "runner.compaction.checkpoint"
@@ -153,7 +154,7 @@ def write(checkpoint: Checkpoint) -> Json:
         del notes[next(iter(notes))]
     return {
         "version": VERSION,
-        "summary": _sendable(checkpoint.summary),
+        "summary": _storable(checkpoint.summary),
         "covers_from": checkpoint.covers_from,
         "covers_until": checkpoint.covers_until,
         "gaps": [{"after": gap.after, "before": gap.before} for gap in merged_gaps(checkpoint.gaps)],
@@ -165,8 +166,8 @@ def write(checkpoint: Checkpoint) -> Json:
     }
 
 
-def _sendable(summary: str) -> str:
-    text = clip(summary.encode("utf-8", "ignore").decode("utf-8").replace("\0", ""), MAX_SUMMARY)
+def _storable(summary: str) -> str:
+    text = clip(sendable(summary), MAX_SUMMARY)
     while len(text.encode("utf-8")) > MAX_BYTES // 2:
         text = clip(text, len(text) * 9 // 10)
     return text

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from runner.conversation import cut
+
+LEAST_TEXT: Final = 48
+"""Tokens below which a cut text says nothing any more, so that nobody may take it for told."""
 
 
 def clip(text: str, limit: int) -> str:

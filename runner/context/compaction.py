@@ -21,18 +21,17 @@ from runner.context import checkpoint as checkpoints
 from runner.context import patience
 from runner.context.budget import LEAST_WINDOW, Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
-from runner.context.digest import NEW_PART, condense, digest
-from runner.context.folding import Fold, closed, folded, gap_of, stretch
-from runner.context.keeping import with_identifiers
+from runner.context.digest import condense
+from runner.context.folding import Fold, closed, folded, gap_of
 from runner.context.meter import Meter
-from runner.context.overflow import Overflow, recognise
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
 from runner.context.reference import bounded
-from runner.context.summary import MARGIN, Draft, Material, Refusal, Summarise, draft, judge, summary_block
+from runner.context.scribes import Bounds, Made, Scribes, Spent
+from runner.context.summary import MARGIN, Material, Summarise, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import Alternation, Span, System, Unit
-from runner.errors import HostCallFailed, InputTooLarge, ModelFailed, ModelTrouble
+from runner.errors import HostCallFailed, InputTooLarge
 from runner.events import Json
 
 PASSES: Final = (1.0, 0.9, 0.7)
@@ -40,9 +39,6 @@ PASSES: Final = (1.0, 0.9, 0.7)
 
 SURE: Final = 1.5
 """The local count may be wrong by this factor and the request still fits: then it needs no Host count before a fold."""
-
-LEAST_SUMMARY: Final = 40
-"""Host tokens below which a summary is not worth its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +80,6 @@ class Wishes:
 
     recent: int
     summary: int
-
-
-@dataclass
-class Spent:
-    """What compaction cost in this run."""
-
-    compactions: int = 0
-    asked: int = 0
-    summaries: int = 0
-    digests: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """Host tokens: `room` for the summary request, `limit` for the summary."""
-
-    room: int
-    limit: int
-    prices: Prices
-
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    summary: str
-    told: tuple[Span, ...]
-    left: tuple[Span, ...]
 
 
 def _as_it_is(request: Request, model: str) -> Request:
@@ -156,44 +126,16 @@ def _planned(view: View, limits: Limits, prices: Prices, summary: str) -> _Plann
     return _Planned(made, standing, limit)
 
 
-def _made(summary: str, asked: Draft, material: Material) -> _Made:
-    before = stretch(asked.before.told)
-    if before and material.before_span is not None:
-        first = before[0].first if asked.before.left else material.before_span.first
-        before = (Span(first, material.before_span.last),)
-    return _Made(summary, (*before, *stretch(asked.after.told)), stretch(asked.after.left))
-
-
-def _completed(summary: str, asked: Draft, material: Material, bounds: _Bounds) -> str:
-    """A model's summary with what it forgot; without it where that would save nothing any more."""
-    price = bounds.prices.text
-    told = (*asked.before.told, *asked.after.told)
-    whole = with_identifiers(summary, previous=material.previous, told=told, limit=bounds.limit, price=price)
-    return whole if price(whole) < asked.replaced else summary
-
-
-def _digested(material: Material, bounds: _Bounds) -> _Made:
-    text = digest(material.after, previous=material.previous, limit=bounds.limit, price=bounds.prices.text)
-    rows = stretch(material.after)
-    # A digest of much drops most of it: those rows stay in the gap until a model has read them.
-    whole = bounds.prices.units(material.after) <= bounds.limit * NEW_PART
-    return _Made(text, rows if whole else (), () if whole else rows)
-
-
-def _was_too_long(failure: ModelFailed) -> bool:
-    """Only the Host's or a provider's own words count: the size of a summary request is not known to it (F5)."""
-    said = recognise(failure.text, counted=0, window=1) is Overflow.SAID
-    return said or failure.cause is ModelTrouble.OVERFLOW
-
-
 class Context:
     """One run's context. Not shared between runs.
 
     `checkpoint` is what the state snapshot held; `outdated`: its summary is of rows that are not there. `durable`
     False: no state or no history to read again, so nothing may be left to later runs. `unread` and `empty` come from
     reading the history (`paging.History`). `log` gets a line for the bot's owner about each compaction. `now` gives
-    epoch seconds. `shape` makes of a request what one model is to see, and that is counted; `smaller` says whether
-    shaping the same request again makes it smaller.
+    epoch seconds.
+
+    May be set: `shape` makes of a request what one model is to see, and that is counted; `smaller` says whether shaping
+    the same request again makes it smaller.
     """
 
     def __init__(
@@ -210,23 +152,23 @@ class Context:
         durable: bool = True,
         unread: tuple[Gap, ...] = (),
         empty: tuple[Gap, ...] = (),
-        shape: Callable[[Request, str], Request] = _as_it_is,
-        smaller: Callable[[], bool] = _no_smaller,
     ) -> None:
-        self.shape, self.smaller = shape, smaller
+        self.shape: Callable[[Request, str], Request] = _as_it_is
+        self.smaller: Callable[[], bool] = _no_smaller
         self._meter, self._ruler, self._wishes = meter, ruler, wishes
-        self._summarisers, self._now, self._log = tuple(summarisers), now, log
+        self._now, self._log = now, log
         self._base = checkpoint
         if checkpoint is not None and outdated:
             checkpoint = Checkpoint(windows=checkpoint.windows, notes=checkpoint.notes)
         self._checkpoint = closed(checkpoint, empty) if checkpoint and empty else checkpoint
         self._durable, self._unread, self._empty = durable, unread, empty
         self._summary = checkpoint.summary if checkpoint else ""
-        self._patience = patience.read(checkpoint.notes.get(patience.KEY) if checkpoint else None)
         self._saved: Checkpoint | None = None
         self._scale = 1.0
         self._alternation = Alternation()
         self.spent = Spent()
+        known = checkpoint.notes.get(patience.KEY) if checkpoint else None
+        self._scribes = Scribes(summarisers, known, durable=durable, spent=self.spent, note=self.note, log=log)
 
     @property
     def summary(self) -> str:
@@ -307,61 +249,13 @@ class Context:
         self._summary, made = planned.summary, planned.plan
         if made.older or view.before:
             material = Material(self._summary or None, made.older, view.before, view.before_span)
-            await self._summarise(material, _Bounds(int(budget.input * MARGIN), planned.limit, prices), ask=ask)
+            bounds = Bounds(int(budget.input * MARGIN), planned.limit, prices)
+            if (summary := await self._scribes.write(material, bounds, ask=ask)) is not None:
+                self._adopt(summary)
         self._log(f"context: {made.step}, {len(view.units)} units to {len(made.kept)}, {made.tokens} tokens planned")
         return replace(view, units=made.kept, question=made.question, leaving=0, before=(), before_span=None)
 
-    async def _summarise(self, material: Material, bounds: _Bounds, *, ask: bool) -> None:
-        made = await self._ask_patiently(material, bounds) if ask and bounds.limit >= LEAST_SUMMARY else None
-        if made is not None:
-            self._adopt(made)
-        elif material.after:
-            self._adopt(await asyncio.to_thread(_digested, material, bounds))
-            self.spent.digests += 1
-
-    async def _ask_patiently(self, material: Material, bounds: _Bounds) -> _Made | None:
-        """Ask the models, unless they have failed so often that this compaction goes without."""
-        before, resting = self._patience, self._patience.rest > 0
-        made = None
-        if resting:
-            self._log(f"context: no model is asked for a summary after {before.failed} failures")
-            self._patience = before.rested()
-        elif self._summarisers:
-            asked = self.spent.asked
-            made = await self._ask_models(material, replace(bounds, room=before.limited(bounds.room)))
-            if made is not None:
-                self._patience = self._patience.succeeded()
-            elif self.spent.asked > asked:
-                self._patience = self._patience.disappointed()
-        if self._patience != before:
-            self.note(patience.KEY, self._patience.written())
-        return made
-
-    async def _ask_models(self, material: Material, bounds: _Bounds) -> _Made | None:
-        room, limit, prices = bounds.room, bounds.limit, bounds.prices
-        for summarise in self._summarisers:
-            asked = await asyncio.to_thread(
-                draft, material, room=room, limit=limit, prices=prices, keep_all=not self._durable
-            )
-            if not asked.after.told and not asked.before.told:
-                return None
-            self.spent.asked += 1
-            try:
-                reply = await summarise(asked.request)
-            except ModelFailed as failure:
-                self._log(f"context: no summary: {failure}")
-                if failure.cause is ModelTrouble.TIMEOUT or _was_too_long(failure):
-                    self._patience = self._patience.was_too_much(asked.replaced)
-                    room = self._patience.limited(room)
-                continue
-            judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
-            if not isinstance(judged, Refusal):
-                self.spent.summaries += 1
-                return _made(await asyncio.to_thread(_completed, judged, asked, material, bounds), asked, material)
-            self._log(f"context: a summary was refused: {judged}")
-        return None
-
-    def _adopt(self, made: _Made) -> None:
+    def _adopt(self, made: Made) -> None:
         self._summary = made.summary
         if not made.summary:
             self._log("context: no room for a summary; the older part is left out of this run")

@@ -9,11 +9,11 @@ from runner.context.budget import Budget
 from runner.conversation.request import Request
 from runner.conversation.units import System
 from runner.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
+from runner.models.trouble import BY_KIND
 
 Count = Callable[[str, Request], Awaitable[int]]
 """Model id and request to Host tokens; raises HostCallFailed. An empty `System()` means: no system message."""
 
-_TROUBLES: Final = {HostFailure.TIMEOUT: ModelTrouble.TIMEOUT, HostFailure.CONNECTION: ModelTrouble.NETWORK}
 _NOT_FOR_THIS_MODEL: Final = "not support token counting"
 
 
@@ -98,7 +98,7 @@ def _failed(model: str, failure: HostCallFailed) -> CountFailed | CountingUnavai
             "the Host offers this run no token counting. Grant `count_tokens` to the runner, or update LangBot."
         )
     offered = _NOT_FOR_THIS_MODEL not in failure.text
-    return CountFailed(model, _TROUBLES.get(failure.kind, ModelTrouble.OTHER), failure.text, offered=offered)
+    return CountFailed(model, BY_KIND.get(failure.kind, ModelTrouble.OTHER), failure.text, offered=offered)
 
 
 def counting_unavailable(failures: tuple[ModelFailed, ...]) -> CountingUnavailable | None:

@@ -91,5 +91,5 @@ def recognise(text: str, *, counted: int, window: int, reserve: int = 0) -> Over
     return Overflow.CLOSE if counted + reserve >= CLOSE * window else Overflow.NONE
 
 
-def is_overflow(text: str, *, counted: int, window: int, reserve: int = 0) -> bool:
-    return recognise(text, counted=counted, window=window, reserve=reserve) is not Overflow.NONE
+def is_overflow(text: str, *, counted: int, window: int) -> bool:
+    return recognise(text, counted=counted, window=window) is not Overflow.NONE

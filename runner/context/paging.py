@@ -17,8 +17,9 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from runner.context.checkpoint import Checkpoint, Gap, order
 from runner.conversation.units import Span
+from runner.host import PAGE_LIMIT
 
-PAGE: Final = 100
+PAGE: Final = PAGE_LIMIT
 """Rows of one page at most; the Host silently cuts anything above."""
 
 EXTRA_PAGES: Final = 2
@@ -43,10 +44,6 @@ class PageCall:
     before: str | None = None
     after: str | None = None
 
-    @property
-    def direction(self) -> str:
-        return "backward" if self.after is None else "forward"
-
 
 @dataclass(frozen=True, slots=True)
 class History(Generic[R]):
@@ -54,8 +51,8 @@ class History(Generic[R]):
 
     `recent` is the conversation of this run. `leaving` rows came after the checkpoint but leave the fetch limit: they
     have to be folded now. `older` rows end right before the newest gap's end, and `older_span` is what they take out of
-    it. `unread` are rows known to exist (or not
-    known to be none) between these; `empty` are stretches in which the Host has no rows any more.
+    it. `unread` are rows known to exist (or not known to be none) between these; `empty` are stretches in which the
+    Host has no rows any more.
     """
 
     recent: tuple[R, ...] = ()

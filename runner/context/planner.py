@@ -19,7 +19,7 @@ from typing import Final
 
 from runner.context.stubs import clip_results, clip_user, stub, without_pictures
 from runner.context.tokens import Prices
-from runner.conversation.units import Unit, UserTurn, join_users
+from runner.conversation.units import Unit, UserTurn, join_users, newest_user
 from runner.errors import InputTooLarge
 
 ENOUGH: Final = 0.8
@@ -83,11 +83,6 @@ class Plan:
     summary_room: int = 0
     question: int = -1
     clipped: bool = False
-
-
-def newest_user(units: tuple[Unit, ...]) -> int:
-    """Index of the newest user turn; -1 when there is none."""
-    return max((index for index, unit in enumerate(units) if isinstance(unit, UserTurn)), default=-1)
 
 
 def plan(

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Final
 
-from runner.context.clipping import clip, clip_tokens
+from runner.context.clipping import LEAST_TEXT, clip, clip_tokens
 from runner.context.tokens import MESSAGE_TOKENS, Prices
 from runner.conversation.units import AssistantTurn, Part, Text, ToolCall, ToolImage, ToolResult, Unit, UserTurn
 
@@ -18,9 +18,6 @@ STUB: Final = 300
 
 PICTURE_GONE: Final = "[This picture is no longer shown.]"
 """Stands where an older picture of a tool stood."""
-
-LEAST_TEXT: Final = 48
-"""Tokens below which a cut text says nothing any more."""
 
 
 def stub(unit: Unit) -> Unit:

@@ -12,7 +12,7 @@ from typing import Final
 from runner.context.clipping import clip_tokens
 from runner.context.digest import SECTIONS, condense, digest
 from runner.context.tokens import Prices
-from runner.context.transcript import Excerpt, excerpt, harmless
+from runner.context.transcript import TAGS, Excerpt, excerpt, harmless
 from runner.conversation.request import Request
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import Span, System, Text, Unit, UserTurn
@@ -132,7 +132,6 @@ def _block(name: str, body: str) -> str:
 
 
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
-_TAGS = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
 _CALL = re.compile(r"\A\W*(?:tool_calls?|function_calls?|function=|invoke\b|\|tool)", re.IGNORECASE)
 _ERROR = re.compile(
     r"\A\W*(?:(?:error|exception)(?: code)?\s*[:(\d]|traceback \(|[a-z]*error:|http(?: error)? [45]\d\d"
@@ -144,7 +143,7 @@ _ERROR = re.compile(
 def plain(text: str) -> str:
     """A reply's text without thoughts, without our tags, without a fence around all of it."""
     bare = without_thoughts(text, written=True)
-    bare = _TAGS.sub("", bare).strip()
+    bare = TAGS.sub("", bare).strip()
     fenced = _FENCE.match(bare)
     return fenced.group(1).strip() if fenced else bare
 
@@ -198,4 +197,4 @@ def _object(text: str) -> dict[str, object] | None:
 def summary_block(summary: str) -> str:
     """The last block of the system message (`System.summary`); nothing in the text can close it early (F3), and no
     marker that somebody wrote in the chat comes to life there (S7)."""
-    return f"{OPENING}\n{_FRAME}\n\n{defang(_TAGS.sub('[tag]', summary)).strip()}\n{CLOSING}"
+    return f"{OPENING}\n{_FRAME}\n\n{defang(harmless(summary)).strip()}\n{CLOSING}"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from runner.context.clipping import clip, clip_tokens
+from runner.context.clipping import LEAST_TEXT, clip, clip_tokens
 from runner.context.tokens import Prices
 from runner.conversation.units import Reference, Text, ToolCall, ToolResult, Unit, UserTurn
 
@@ -16,16 +16,14 @@ RESULT: Final = 1_500
 ARGUMENTS: Final = 600
 """Characters of one call's arguments that a summariser sees."""
 
-LEAST: Final = 48
-"""Tokens below which a cut unit says nothing any more, so that nobody may take it for told."""
-
 _DATA = re.compile(r"(?:data:[\w.+/-]*;base64,)?[A-Za-z0-9+/_-]{300,}={0,2}")
-_MARKUP = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
+TAGS: Final = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
+"""Our own tags, in whatever way somebody wrote them."""
 
 
 def harmless(text: str) -> str:
     """The text without tags that would open or close a block of ours."""
-    return _MARKUP.sub("[tag]", text)
+    return TAGS.sub("[tag]", text)
 
 
 def without_data(text: str) -> str:
@@ -69,7 +67,7 @@ def excerpt(units: tuple[Unit, ...], room: int, prices: Prices) -> Excerpt:
     lines: list[str] = []
     left = room
     for unit in reversed(units):
-        line = clip_tokens(render(unit), max(LEAST, room // 2), prices.text)
+        line = clip_tokens(render(unit), max(LEAST_TEXT, room // 2), prices.text)
         cost = prices.text(line) + 2
         if cost > left:
             break

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
-from runner.conversation.file_names import one_line
+from runner.conversation.names import one_line
 
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
 VOICE_NAMES = frozenset({"voice", "voice.silk"})

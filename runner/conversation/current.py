@@ -6,14 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput
 
 from runner.conversation import quotes
 from runner.conversation.attachments import Attached, Place, attached, lines_of
 from runner.conversation.speakers import Speakers
-from runner.conversation.units import Image, Part, Reference, Text, UserTurn
+from runner.conversation.units import Image, Part, Reference, Text, UserTurn, image_of
 
 NOTHING_SAID = "[empty message]"
 """Stands for a message in which nothing can be read (a sticker, a failed upload)."""
@@ -38,7 +37,7 @@ def parts_of_input(
     """
     came = attached(value)
     files = lines_of(came, places)
-    pictures = tuple(image for element in value.contents for image in _images(element)) or _attached_pictures(value)
+    pictures = tuple(filter(None, map(image_of, value.contents))) or _attached_pictures(value)
     said = _marks_apart(quotes.in_words(_text_of(value)), came)
     words = "\n".join(filter(None, [said, *files]))
     if not words.strip() and not pictures:
@@ -109,11 +108,3 @@ def _attached_pictures(value: AgentInput) -> tuple[Image, ...]:
         for item in pictures
         if item.content or (item.url or "").startswith(("http://", "https://"))
     )
-
-
-def _images(element: ContentElement) -> Sequence[Image]:
-    if element.type == "image_base64" and element.image_base64:
-        return [Image(base64=element.image_base64)]
-    if element.type == "image_url" and element.image_url and element.image_url.url:
-        return [Image(url=element.image_url.url)]
-    return []

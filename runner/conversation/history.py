@@ -16,7 +16,7 @@ from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 from runner.conversation import quotes
 from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
-from runner.conversation.file_names import one_line
+from runner.conversation.names import one_line
 from runner.conversation.record import Record
 from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from runner.conversation.units import (
     AssistantTurn,
-    Image,
     Other,
     Part,
     System,
@@ -23,6 +22,8 @@ from runner.conversation.units import (
     ToolResult,
     Unit,
     UserTurn,
+    image_of,
+    join_users,
 )
 from runner.errors import PromptMalformed
 from runner.events import Json
@@ -82,11 +83,7 @@ def parts_of(content: str | Sequence[ContentElement] | None) -> tuple[Part, ...]
 def _part(element: ContentElement) -> Part:
     if element.type == "text":
         return Text(element.text or "")
-    if element.type == "image_base64" and element.image_base64:
-        return Image(base64=element.image_base64)
-    if element.type == "image_url" and element.image_url and element.image_url.url:
-        return Image(url=element.image_url.url)
-    return Other(element)
+    return image_of(element) or Other(element)
 
 
 def _row(place: int, row: object) -> Message:
@@ -131,7 +128,7 @@ def _add(units: list[Unit], unit: Unit) -> None:
     last = units[-1] if units else None
     if isinstance(unit, UserTurn):
         if isinstance(last, UserTurn) and unit.parts:
-            units[-1] = UserTurn((*last.parts, *unit.parts))
+            units[-1] = join_users(last, unit)
         elif unit.parts:
             units.append(unit)
         return

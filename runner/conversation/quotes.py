@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runner.conversation.file_names import one_line
+from runner.conversation.names import one_line
 
 _HEAD = re.compile(r"type='Quote' id=[^\n]{0,1000}?origin=MessageChain\(\[")
 _LITERAL = r"'[^'\\]*(?:\\.[^'\\]*)*'" + "|" + r'"[^"\\]*(?:\\.[^"\\]*)*"'

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from runner.conversation import failures
 from runner.conversation.cut import clip, sendable
 from runner.conversation.units import AssistantTurn, Span, ToolCall, ToolResult
 from runner.events import Json
@@ -250,4 +251,4 @@ def _read_arguments(stored: object) -> str:
 
 def _sent(call: RecordedCall) -> str:
     framed = frame(call.result, f"tool {call.name}")
-    return f"Error [{call.error}]: {framed}" if call.error else framed
+    return f"{failures.prefix(call.error)}{framed}" if call.error else framed

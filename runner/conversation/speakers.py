@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runner.conversation.file_names import one_line
+from runner.conversation.names import one_line
 from runner.guards import defang
 
 _NAME_LIMIT = 60

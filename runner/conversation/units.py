@@ -6,7 +6,7 @@ calls. Cuts, stubs and summaries work on these, so no request can ever hold a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -26,6 +26,15 @@ class Image:
 
     base64: str | None = None
     url: str | None = None
+
+
+def image_of(element: ContentElement) -> Image | None:
+    """The picture that a content element holds; None for a hollow one, or one of another kind."""
+    if element.type == "image_base64" and element.image_base64:
+        return Image(base64=element.image_base64)
+    if element.type == "image_url" and element.image_url and element.image_url.url:
+        return Image(url=element.image_url.url)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,11 @@ class AssistantTurn:
 
 
 Unit = UserTurn | AssistantTurn
+
+
+def newest_user(units: Sequence[Unit]) -> int:
+    """Index of the newest user turn; -1 when there is none."""
+    return max((index for index, unit in enumerate(units) if isinstance(unit, UserTurn)), default=-1)
 
 
 def join_users(first: UserTurn, second: UserTurn) -> UserTurn:

@@ -10,6 +10,7 @@ import re
 
 from runner.events import Json
 from runner.guards.markers import AHEAD, BEHIND, INERT
+from runner.guards.strings import in_strings
 
 _LIVE = {inert: live for live, inert in INERT.items()}
 
@@ -37,13 +38,7 @@ def restore(text: str) -> str:
 
 def restore_value(value: Json) -> Json:
     """`restore` for every string in a call's arguments, keys included, so that an `edit` matches its file (S7)."""
-    if isinstance(value, str):
-        return restore(value)
-    if isinstance(value, list):
-        return [restore_value(item) for item in value]
-    if isinstance(value, dict):
-        return {restore(key): restore_value(item) for key, item in value.items()}
-    return value
+    return in_strings(value, restore)
 
 
 _SOURCE_CHARACTERS = 120

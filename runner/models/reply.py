@@ -156,8 +156,8 @@ class ReplyReader:
     def _continued(self, call_id: str, name: str, text: str) -> _Growing | None:
         """The call that this fragment goes on with, None when it starts a new one.
 
-        Identity first, position second; never by name or by equal arguments. Under one id a
-        new name, or a new object, starts a new call once the arguments so far are complete; none are complete, too.
+        Identity first, position second; never by name or by equal arguments. Under one id a new name, or a
+        new object, starts a new call once the arguments so far are complete; none are complete, too.
         """
         last = self._calls[-1] if self._calls else None
         if not call_id and not name:

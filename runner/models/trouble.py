@@ -71,7 +71,8 @@ _WORDS: dict[ModelTrouble, tuple[str, ...]] = {
     ),
 }
 
-_BY_KIND = {HostFailure.TIMEOUT: ModelTrouble.TIMEOUT, HostFailure.CONNECTION: ModelTrouble.NETWORK}
+BY_KIND = {HostFailure.TIMEOUT: ModelTrouble.TIMEOUT, HostFailure.CONNECTION: ModelTrouble.NETWORK}
+"""What the way in which a call to the Host failed says of the model, whatever the words."""
 
 
 def trouble_of(failure: HostCallFailed) -> ModelTrouble:
@@ -80,4 +81,4 @@ def trouble_of(failure: HostCallFailed) -> ModelTrouble:
     named = next((trouble for trouble, words in _WORDS.items() if any(word in text for word in words)), None)
     if named is ModelTrouble.REASONING_REFUSED:
         return named
-    return _BY_KIND.get(failure.kind) or named or ModelTrouble.OTHER
+    return BY_KIND.get(failure.kind) or named or ModelTrouble.OTHER

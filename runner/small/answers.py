@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from runner.callformats.verdict import squeezed
 from runner.conversation.cut import head
 from runner.events import Json
 from runner.tools.jobs import JOB_OUTPUT
@@ -79,14 +80,14 @@ def echoes(text: str, done: Sequence[Done]) -> bool:
     """Whether a reply only repeats a result of this run."""
     if _FRAME in text:
         return True
-    said = _squeezed(text)
-    return len(said) >= _ECHO_LEAST and any(said in _squeezed(each.body) for each in done)
+    said = squeezed(text)
+    return len(said) >= _ECHO_LEAST and any(said in squeezed(each.body) for each in done)
 
 
 def repeats(text: str, correction: str) -> bool:
     """Whether a reply says back to the user what only the model was told."""
-    said = _squeezed(text)
-    return len(said) >= _REPEAT_LEAST and said in _squeezed(correction)
+    said = squeezed(text)
+    return len(said) >= _REPEAT_LEAST and said in squeezed(correction)
 
 
 def gist(done: Sequence[Done]) -> str:
@@ -123,10 +124,6 @@ def leaves_jobs(awaited: Mapping[str, str]) -> str | None:
         return None
     job, tool = next(iter(awaited.items()))
     return AWAITED.format(tool=tool, job=job, tool_name=JOB_OUTPUT)
-
-
-def _squeezed(text: str) -> str:
-    return re.sub(r"\s+", "", text)
 
 
 def _open_items(done: Done) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ from runner.small.hints import KEY as HINTS_KEY
 from runner.small.hints import Hints
 from runner.small.manner import Manner, Standard
 from runner.small.memory import KEY, Memory
-from runner.small.part import EVERY_PART, Part, Parts
+from runner.small.part import Part, Parts
 from runner.tools.catalogue import Catalogue
 from runner.tools.jobs import JOB_OUTPUT
 
@@ -29,7 +29,7 @@ def reserved_names(settings: Settings) -> tuple[str, ...]:
     return (JOB_OUTPUT,) if is_standard(settings) else PSEUDO_TOOLS
 
 
-def most_rounds(settings: Settings, parts: Parts = EVERY_PART) -> int:
+def most_rounds(settings: Settings, parts: Parts) -> int:
     """Rounds of tools in a run: `max-steps` counts instead where the model is small for sure (S3).
 
     One more than those, since the answer itself may be a call (J2).
@@ -47,9 +47,9 @@ def manner_of(
     note: Callable[[str, Json], None],
     say: Callable[..., str],
     warn: Callable[[str], None],
-    parts: Parts = EVERY_PART,
+    parts: Parts,
     *,
-    sends_by: str | None = None,
+    sends_by: str | None,
 ) -> Manner:
     """The manner of a run. `notes` are those of the conversation's checkpoint, `note` adds one.
 

@@ -13,75 +13,22 @@ from runner.events import Json
 from runner.small import prompt
 from runner.small.forms import FORM_IDS, Replay, tools_in_words
 from runner.small.guided import response_format
+from runner.small.modes import Mode
 from runner.small.part import EVERY_PART, Part, Parts
-from runner.small.reply_tool import REPLY, REPLY_SPEC
+from runner.small.reply_tool import REPLY_SPEC
 from runner.small.shown import LOAD_SPEC, choose
 from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.results import ErrorCode
 
 HISTORY_TURNS: Final = 12
 RESULT_CHARACTERS: Final = 1_500
+"""Of any result, what a small model is shown (S3)."""
+
 FEWER: Final = (4, 2, 1)
 """So many tools are tried in turn where a request does not fit."""
 
 RESAMPLED: Final = 1.0
 """The temperature of a reply that has to come out differently."""
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """What a model says of itself: the form it is asked for, and the id of the call format it writes (S0)."""
-
-    form: CallFormat
-    writes: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """How one model is treated. `form` NATIVE: tools go through the provider. `wrote`: it writes calls as text, in the
-    form nearest to what it wrote; `writes`: in exactly this call format.
-
-    `schema`: a JSON schema goes with the request; `reply_tool`: whether the loop has one at all. `sends_by`: the tool
-    of the Host by which the model has to answer itself (J2); it stands in for the reply tool.
-    """
-
-    small: bool
-    form: CallFormat
-    wrote: CallFormat | None = None
-    schema: bool = False
-    reply_tool: bool = True
-    writes: str | None = None
-    sends_by: str | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Nothing is changed in the request."""
-        return not self.small and self.form is CallFormat.NATIVE
-
-    @property
-    def replies(self) -> bool:
-        """Whether the loop's own reply tool is on offer."""
-        return self.reply_tool and self.sends_by is None and self.guides
-
-    @property
-    def guides(self) -> bool:
-        """Whether an answer, too, is wanted as a call."""
-        return self.small or self.form is CallFormat.GUIDED or self.schema
-
-    @property
-    def answers_by(self) -> str | None:
-        """The tool by which the model is asked to answer; None: in plain words."""
-        if self.sends_by is not None and self.guides:
-            return self.sends_by
-        return REPLY if self.replies else None
-
-    @property
-    def written(self) -> str | None:
-        """The call format in which the model writes, and is shown earlier turns; None: as the provider has them."""
-        if self.writes is not None:
-            return self.writes
-        form = self.wrote if self.form is CallFormat.NATIVE else self.form
-        return FORM_IDS.get(form) if form else None
 
 
 @dataclass(frozen=True, slots=True)

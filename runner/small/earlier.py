@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from runner.conversation import failures
 from runner.conversation.units import AssistantTurn, Unit
 from runner.guards import unframe
 from runner.small.answers import Done
 from runner.tools.catalogue import Catalogue
-
-_FAILED = re.compile(r"Error \[([a-z_]{1,32})\]: ")
 
 
 def unanswered(units: Sequence[Unit]) -> tuple[AssistantTurn, ...]:
@@ -28,8 +26,5 @@ def calls_of(turns: Sequence[AssistantTurn], catalogue: Catalogue) -> Iterator[D
     for turn in turns:
         for call, result in zip(turn.calls, turn.results, strict=True):
             entry = catalogue.get(call.name)
-            code = _FAILED.match(result.text)
-            body = unframe(result.text[code.end() :] if code else result.text)
-            yield Done(
-                call.name, call.arguments, body, code[1] if code else None, entry is not None and entry.read_only
-            )
+            code, told = failures.split(result.text)
+            yield Done(call.name, call.arguments, unframe(told), code, entry is not None and entry.read_only)

@@ -14,6 +14,7 @@ from typing import Final
 from runner.conversation.cut import clip, head
 from runner.guards import frame
 from runner.small.console import Line, labelled, lines_of, overlap
+from runner.small.dress import RESULT_CHARACTERS
 from runner.small.witness import acts, addresses, is_own, is_witness, stated_page, visits, witness_of
 from runner.tools.catalogue import Catalogue, Entry
 from runner.tools.execute import Outcome
@@ -21,9 +22,6 @@ from runner.tools.results import Rendered
 
 MOST_LINES: Final = 5
 LINE_CHARACTERS: Final = 140
-SHOWN_CHARACTERS: Final = 1_500
-"""An action's result with what rides along: as much as a small model is shown of any result (S3)."""
-
 INTRO: Final = "[New in {tool} since it was last looked at:]"
 FIRST_INTRO: Final = "[In {tool}, looked at for the first time, so some of it may be older:]"
 MORE: Final = "(more before these)"
@@ -75,7 +73,7 @@ class Evidence:
         if len(news) > len(shown):
             shown.insert(0, MORE)
         block = f"\n\n{intro}\n" + frame("\n".join(shown), f"tool {witness.name}")
-        room = min(limit, SHOWN_CHARACTERS) - len(block)
+        room = min(limit, RESULT_CHARACTERS) - len(block)
         if room < _LEAST_OF_RESULT:
             return result
         return replace(result, text=clip(result.text, room).text + block)

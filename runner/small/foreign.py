@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from runner.conversation.request import Request
-from runner.conversation.units import AssistantTurn, Reference, Text, UserTurn
+from runner.conversation.units import AssistantTurn, Reference, Text, UserTurn, newest_user
 
 _LABELS = re.compile(r"^\[[^\[\]\n]{1,2000}\]", re.MULTILINE)
 """Names of people and files: the runner writes them in brackets, at the beginning of a line, and without any inside."""
@@ -28,7 +28,7 @@ def _texts(request: Request) -> Iterator[str]:
     for tool in request.tools:
         yield tool.description
         yield json.dumps(tool.parameters, ensure_ascii=False)
-    newest = max((place for place, unit in enumerate(request.units) if isinstance(unit, UserTurn)), default=-1)
+    newest = newest_user(request.units)
     for place, unit in enumerate(request.units):
         if isinstance(unit, AssistantTurn):
             yield from (result.text for result in unit.results)

@@ -1,11 +1,10 @@
-"""The manner for weak models: decides what a reply leads to, and remembers what kind of model this is (S1-S3, S8)."""
+"""The manner for weak models: decides how each turn is asked and what its reply leads to (S1-S3, S8)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from config.choices import CallFormat, ModelProfile
 from config.notices import Notice
 from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
@@ -14,13 +13,13 @@ from runner.errors import ModelFailed
 from runner.models.reply import RawCall, Reply
 from runner.small import answers, prompt
 from runner.small.circles import Circle
-from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Mode, Own, Wants
+from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Wants
 from runner.small.foreign import foreign_texts
-from runner.small.forms import FORM_IDS, family_of
 from runner.small.hints import Hints
 from runner.small.ladder import Ladder, Rung
 from runner.small.manner import Again, Go, Halt, Next, Stop
-from runner.small.memory import Known, Memory
+from runner.small.memory import Memory
+from runner.small.modes import Mode, Modes, Own
 from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reading import AsItIs, Lenient, Reading, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
@@ -36,9 +35,6 @@ from runner.tools.results import ErrorCode
 
 PSEUDO_TOOLS = (REPLY, LOAD, JOB_OUTPUT)
 """Names that no tool of the Host may have while this manner is on."""
-
-MALFORMED_ENOUGH = 2
-"""So many malformed calls, and `auto` treats a model as small."""
 
 FLAGGED = "That call brought the same result as before. Do not repeat it: do something else, or answer the user."
 CHANTED = "Your reply repeated itself and was not sent. Write it once more, shortly, or call a tool."
@@ -95,14 +91,12 @@ class Guiding:
         last_word: bool = True,
     ) -> None:
         self._settings = settings
-        self._memory = memory
-        self._own = own or {}
         self._catalogue = catalogue
         self._say = say
-        self._log = log
         self._parts = parts
         self._hints = hints or Hints(None, lambda _value: None)
         self._sends_by = sends_by if Part.REPLY_TOOL in parts else None
+        self._modes = Modes(settings, memory, parts, own or {}, self._sends_by, log)
         self._last_word = last_word
         self._dresser = Dresser(settings.site_instructions, place, parts)
         self._ladder = Ladder()
@@ -114,26 +108,8 @@ class Guiding:
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
         self._sent_back: _SentBack | None = None
-        self._malformed = 0
-        self._no_schema: set[str] = set()
         self._no_temperature = False
         self._request = Request(System(), ())
-
-    def mode(self, model_id: str) -> Mode:
-        """How a model is treated from what is set and what is known of it."""
-        known = self._memory.of(model_id)
-        small = self._settings.profile is ModelProfile.SMALL
-        small = small or (self._settings.profile is ModelProfile.AUTO and known.small)
-        own, reply_tool = self._own.get(model_id), Part.REPLY_TOOL in self._parts
-        form = own.form if own else self._settings.call_format
-        if form is CallFormat.AUTO:
-            form = CallFormat.GUIDED if known.form else CallFormat.NATIVE
-        mode = Mode(small, form, reply_tool=reply_tool, sends_by=self._sends_by)
-        if form is not CallFormat.GUIDED:
-            return replace(mode, wrote=known.form if small else None, writes=own.writes if own else None)
-        if model_id in self._no_schema:
-            return replace(mode, form=known.form or CallFormat.JSON)
-        return replace(mode, schema=Part.SCHEMA in self._parts)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -143,7 +119,7 @@ class Guiding:
 
     def shape(self, request: Request, model_id: str) -> Request:
         self._request = request
-        mode = self.mode(model_id)
+        mode = self._modes.of(model_id)
         if mode.plain and self._tail is None and not self._resamples:
             return request
         shaped = self._dresser.dress(request, mode, self._wants())
@@ -163,7 +139,7 @@ class Guiding:
         shown = min(self._settings.max_tools_shown, len(self._tools))
         while turn.level < len(FEWER):
             turn.level += 1
-            if self.mode(turn.model_id).small and FEWER[turn.level - 1] < shown:
+            if self._modes.of(turn.model_id).small and FEWER[turn.level - 1] < shown:
                 return True
         return False
 
@@ -187,7 +163,7 @@ class Guiding:
         )
 
     def reading(self, model_id: str) -> Reading:
-        mode = self.mode(model_id)
+        mode = self._modes.of(model_id)
         if not self._tools and mode.plain:
             return AsItIs()
         loads = mode.small and Part.RANKING in self._parts
@@ -203,26 +179,22 @@ class Guiding:
         return Lenient((*self._tools, *pseudo), foreign_texts(self._request), ways)
 
     def step_seconds(self, model_id: str) -> float | None:
-        limited = self.mode(model_id).small and Part.STEP_LIMIT in self._parts
+        limited = self._modes.of(model_id).small and Part.STEP_LIMIT in self._parts
         return float(self._settings.step_timeout) if limited else None
 
     def drops(self, failure: ModelFailed) -> bool:
         if self._turn.sent_schema:
-            self._without_schema(failure.model_id, "refused")
+            self._modes.without_schema(failure.model_id, "refused")
             return True
         if self._turn.sent_temperature:
             self._no_temperature = True
             return True
         return False
 
-    def _without_schema(self, model_id: str, why: str) -> None:
-        self._no_schema.add(model_id)
-        self._log(f"model {model_id}: the schema for guided calls was {why}; calls are asked for as text from now on")
-
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def retries_empty(self, reply: Reply) -> bool:
-        retries = self.mode(reply.model_id).small and Part.EMPTY_RETRY in self._parts
+        retries = self._modes.of(reply.model_id).small and Part.EMPTY_RETRY in self._parts
         if not retries or self._turn.retried_empty:
             return False
         self._turn.retried_empty = self._turn.resample = True
@@ -233,9 +205,10 @@ class Guiding:
         self._tail = None
         self._hints.given()
         self._turn.resample = self._turn.retried_empty = False
-        before = self.mode(reply.model_id)
+        before = self._modes.of(reply.model_id)
         checked = tuple((call, self._checked(call)) for call in reply.calls)
-        self._learn(reply, before, malformed=bool(reply.faults) or any(isinstance(each, str) for _, each in checked))
+        malformed = bool(reply.faults) or any(isinstance(each, str) for _, each in checked)
+        self._modes.learn(reply, before, malformed=malformed, sent_schema=self._turn.sent_schema)
         if concluding:
             return Go(reply)
         if reply.chanted:
@@ -247,20 +220,6 @@ class Guiding:
         if before.small and _unseen(reply):
             return self._after_answer(reply)
         return Go(reply)
-
-    def _learn(self, reply: Reply, mode: Mode, *, malformed: bool) -> None:
-        model, known = reply.model_id, self._memory.of(reply.model_id)
-        obeyed = reply.answered or reply.wrote == FORM_IDS[CallFormat.GUIDED]
-        if mode.schema and self._turn.sent_schema and not obeyed and (reply.wrote or reply.text.strip()):
-            self._without_schema(model, "ignored")
-        self._malformed += malformed
-        small = known.small or reply.wrote is not None or self._malformed >= MALFORMED_ENOUGH
-        if self._settings.profile is not ModelProfile.AUTO:
-            small = known.small
-        form = known.form
-        if mode.form is CallFormat.NATIVE and form is None:
-            form = family_of(reply.wrote) if reply.wrote else None
-        self._memory.learn(model, Known(small, form))
 
     def _after_chant(self) -> Next:
         if "chant" in self._bounced:
@@ -323,7 +282,7 @@ class Guiding:
     def _slip(self, tool: str, problem: str) -> Next:
         entry = self._catalogue.get(tool)
         spec = entry.spec if entry is not None else next(iter(self._tools), REPLY_SPEC)
-        form = self.mode(self._turn.model_id).written
+        form = self._modes.of(self._turn.model_id).written
         others = [other.name for other in self._tools if other.name != tool and other.name not in self._ladder.off]
         example = prompt.worked_call(spec, form)
         correction = self._ladder.slip(tool, problem, example=example, others=others)
@@ -408,7 +367,7 @@ class Guiding:
 
     def ran(self, outcomes: Sequence[Outcome]) -> Halt | None:
         self._steps += 1
-        mode = self.mode(self._turn.model_id)
+        mode = self._modes.of(self._turn.model_id)
         judges = mode.small and Part.LOOP_BREAKER in self._parts
         for outcome in outcomes:
             circle = self._trail.add(outcome)

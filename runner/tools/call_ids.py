@@ -17,10 +17,6 @@ class CallIds:
         self._taken = set(taken)
         self._count = 0
 
-    def reserve(self, ids: Iterable[str]) -> None:
-        """Ids that stand in the history already."""
-        self._taken.update(ids)
-
     def claim(self, wished: str | None) -> str:
         """The wished id where it is legal and free, else one made from it, else `call_1`, `call_2`, …"""
         stem = _ILLEGAL.sub("_", (wished or "")[: 4 * MAX_CHARACTERS]).strip("_")

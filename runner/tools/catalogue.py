@@ -22,6 +22,7 @@ SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
 
 DESCRIPTION_CHARACTERS = 4_000
 _NAME_CHARACTERS = 64
+_NEAR_NAMES = 3
 _LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+", re.ASCII)
 _READING_NAMES = re.compile(r"(?:get|list|read|search|event_get|platform_get)_")
@@ -106,9 +107,9 @@ class Catalogue:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(entry.spec for entry in self.entries)
 
-    def near(self, name: str, count: int = 3) -> tuple[str, ...]:
+    def near(self, name: str) -> tuple[str, ...]:
         """The names most like one that does not exist, best first."""
-        found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=count, cutoff=0.5)
+        found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=_NEAR_NAMES, cutoff=0.5)
         return tuple(found)
 
     def with_own(self, entry: Entry) -> Catalogue:
@@ -122,10 +123,11 @@ class Catalogue:
 
 def sandbox_tools_of(resources: Sequence[ToolResource]) -> frozenset[str]:
     """The Host's names of the sandbox tools that may be called."""
-    return frozenset(tool.tool_name for tool in resources if _is_sandbox(tool) and _may_be_called(tool))
+    return frozenset(tool.tool_name for tool in resources if _is_sandbox(tool) and may_be_called(tool))
 
 
-def _may_be_called(tool: ToolResource) -> bool:
+def may_be_called(tool: ToolResource) -> bool:
+    """Whether the Host lets this run call a tool; no operations listed = all of them."""
     return not tool.operations or "call" in tool.operations
 
 
@@ -136,7 +138,7 @@ def _is_sandbox(tool: ToolResource) -> bool:
 def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: list[str]) -> Iterator[ToolResource]:
     seen: list[ToolResource] = []
     for tool in resources:
-        if not _may_be_called(tool):
+        if not may_be_called(tool):
             continue
         if not tool.tool_name:
             notes.append("a tool without a name was left out")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from runner import clock
 from runner.cancellation import is_cancelled
-from runner.conversation.record import RecordedCall
 from runner.conversation.units import ToolCall, ToolResult
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json, Log, ToolFinished, ToolStarted
@@ -74,7 +74,6 @@ class Executor:
     on_event: Callable[[ToolEvent], None]
     call_seconds: float = 170.0
     serial: bool = False
-    enforce_schema: bool = True
     jobs: Jobs | None = None
     soft_seconds: float = slow.SOFT_SECONDS
     run_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_PER_RUN))
@@ -82,7 +81,7 @@ class Executor:
 
     def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
         """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
-        return Batch(self, [prepare(call, catalogue, enforce_schema=self.enforce_schema) for call in wanted])
+        return Batch(self, [prepare(call, catalogue) for call in wanted])
 
     async def aside(self, entry: Entry, values: dict[str, Json], seconds: float) -> Rendered | None:
         """A call that the loop makes for itself, within the same slots; None for a failure, or when nothing came."""
@@ -114,17 +113,16 @@ class Batch:
         self._started: set[int] = set()
         self._asked: set[int] = set()
 
-    async def run(self, *, until: float | None = None, stop: asyncio.Event | None = None) -> tuple[Outcome, ...]:
+    async def run(self, *, until: float | None = None) -> tuple[Outcome, ...]:
         """Runs the calls and returns one outcome each, in their order; leaves no task behind.
 
-        `until` is a time of the event loop's clock; `stop` may be set from outside (steering, interrupt). What is
-        open then is cancelled and gets a result. When the awaiting task itself is cancelled, CancelledError passes
-        through, and `outcomes()` still has a result for every call.
+        `until` is a time of the event loop's clock: what is open then is cancelled and gets a result. When the awaiting
+        task itself is cancelled, CancelledError passes through, and `outcomes()` still has a result for every call.
         """
         closing = (ErrorCode.CANCELLED, "the run was stopped")
         try:
             async with asyncio.timeout_at(until):
-                await self._run_chains(stop)
+                await self._run_chains()
         except TimeoutError:
             closing = (ErrorCode.TIMEOUT, "the time of the run was up")
         finally:
@@ -142,15 +140,12 @@ class Batch:
         """Whether every result of the batch asks to end the run (D5)."""
         return bool(self._prepared) and all(outcome.rendered.terminate for outcome in self.outcomes())
 
-    async def _run_chains(self, stop: asyncio.Event | None) -> None:
+    async def _run_chains(self) -> None:
         async with asyncio.TaskGroup() as group:
-            chains = [group.create_task(self._run_chain(chain)) for chain in self._chains()]
-            if stop is not None and chains:
-                watcher = group.create_task(_cancel_on(stop, chains))
-                await asyncio.wait(chains)
-                watcher.cancel()
+            for chain in self._chains():
+                group.create_task(self._run_chain(chain))
 
-    def _chains(self) -> Iterable[tuple[int, ...]]:
+    def _chains(self) -> Sequence[tuple[int, ...]]:
         """Calls that must keep their order and never meet, as one chain each; all of them when `serial`."""
         if self._executor.serial:
             return [tuple(range(len(self._prepared)))]
@@ -197,7 +192,7 @@ class Batch:
             if executor.jobs is None or ready.entry.lane is not None:
                 self._finish(at, await self._ask(at, ready))
                 return None
-            began = asyncio.get_running_loop().time()
+            began = clock.now()
             task = executor.jobs.begin(self._ask(at, ready))
             if await executor.jobs.ended(task, executor.soft_seconds):
                 self._finish(at, task.result())
@@ -271,21 +266,6 @@ class Batch:
         effect = "before this call ended; it may still have an effect" if asked else "before this call began"
         prepared = self._prepared[at]
         return Outcome(prepared.call, self._executor.renderer.error(code, f"{why} {effect}"), prepared.entry, asked)
-
-
-def recorded(outcomes: Iterable[Outcome]) -> tuple[RecordedCall, ...]:
-    """What the tool memory keeps of a batch: the calls that really went to a tool (B6)."""
-    return tuple(
-        RecordedCall(outcome.call.name, outcome.call.arguments, outcome.rendered.body, outcome.rendered.error)
-        for outcome in outcomes
-        if outcome.ran
-    )
-
-
-async def _cancel_on(stop: asyncio.Event, chains: Sequence[asyncio.Task[None]]) -> None:
-    await stop.wait()
-    for chain in chains:
-        chain.cancel()
 
 
 def _timed_out(seconds: float | None) -> str:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from runner import clock
 from runner.conversation.cut import head
 from runner.conversation.request import ToolSpec
 from runner.events import Json
@@ -179,7 +180,7 @@ def _pending(job: Job, words: str) -> Rendered:
 
 
 def _age(job: Job) -> float:
-    return asyncio.get_running_loop().time() - job.began
+    return clock.now() - job.began
 
 
 def _said(name: Json) -> str:

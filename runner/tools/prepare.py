@@ -54,10 +54,8 @@ class Refused:
     entry: Entry | None = None
 
 
-def prepare(wanted: WantedCall, catalogue: Catalogue, *, enforce_schema: bool = True) -> Ready | Refused:
-    """Reads one call. With `enforce_schema` False, arguments that are readable as they stand run even against the
-    schema; mended ones and those of tools that change things never do.
-    """
+def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
+    """Reads one call and checks it against the tool's schema, where that can be evaluated."""
     entry = catalogue.get(wanted.name)
     if entry is None:
         return _unknown(wanted, catalogue)
@@ -66,7 +64,7 @@ def prepare(wanted: WantedCall, catalogue: Catalogue, *, enforce_schema: bool = 
     read = read_arguments(wanted.arguments, entry.spec.parameters, strict=entry.changes_things)
     if isinstance(read, Broken):
         return _refused(wanted, entry, read.problem)
-    if read.problems and enforce_schema:
+    if read.problems:
         return _refused(wanted, entry, "; ".join(read.problems), read)
     note = f"tool {entry.name}: its arguments were not validated: {read.unchecked}" if read.unchecked else None
     return Ready(_call(wanted, read.text), entry, read.values, note, read.mended)

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from runner.conversation import failures
 from runner.conversation.cut import clip, head, sendable, tail
 from runner.conversation.units import Image
 from runner.events import Json
-from runner.guards import defang, frame
+from runner.guards import defang, frame, in_strings
 from runner.tools.catalogue import Entry, Kind
 from runner.tools.content_elements import is_content, read_content
 from runner.tools.json_text import beginning, ending, measure, weighs
@@ -89,7 +90,7 @@ class Renderer:
         is_skill = entry.kind is Kind.SKILL and entry.host_name in _SKILL_READS
         limit = self.skill_chars if is_skill and self.skill_chars is not None else self.result_chars
         note = _SKILL_NOTE if is_skill else _NOTE
-        shell = _Shell(f"{_error_prefix(error)}the tool reports:\n" if error else "", f"tool {entry.name}")
+        shell = _Shell(f"{failures.prefix(error.value)}the tool reports:\n" if error else "", f"tool {entry.name}")
         rendered = _bounded(_ends(value, limit), references_of, note, shell, limit)
         return replace(
             rendered,
@@ -101,13 +102,9 @@ class Renderer:
 
     def error(self, code: ErrorCode, text: str, *, said_by: str | None = None) -> Rendered:
         """A failure in words. `said_by` names the tool whose words `text` is: they are framed as data (S7)."""
-        shell = _Shell(_error_prefix(code), f"tool {said_by}" if said_by else None)
+        shell = _Shell(failures.prefix(code.value), f"tool {said_by}" if said_by else None)
         rendered = _bounded(_ends(text, self.result_chars), None, _NOTE, shell, self.result_chars)
         return replace(rendered, event_payload={"error": clip(rendered.body, EVENT_CHARACTERS).text}, error=code)
-
-
-def _error_prefix(code: ErrorCode) -> str:
-    return f"Error [{code.value}]: "
 
 
 def _failure_of(kind: Kind, value: object) -> ErrorCode | None:
@@ -220,7 +217,7 @@ def bounded_value(value: object, body: str, limit: int) -> tuple[Json, bool]:
     """The value itself, as JSON has it, up to `limit` characters; beyond that the beginning of its text `body`. And
     whether it is the value."""
     text, whole = beginning(value, limit)
-    return (_sendable_value(json.loads(sendable(text))) if whole else clip(body, limit).text), whole
+    return (_loaded(text) if whole else clip(body, limit).text), whole
 
 
 def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -228,16 +225,10 @@ def started_payload(arguments: Mapping[str, Json]) -> dict[str, Json]:
     text, whole = beginning(dict(arguments), EVENT_CHARACTERS)
     if not whole:
         return {"arguments": head(sendable(text), EVENT_CHARACTERS), "truncated": True}
-    shown = _sendable_value(json.loads(sendable(text)))
+    shown = _loaded(text)
     return shown if isinstance(shown, dict) else {}
 
 
-def _sendable_value(value: Json) -> Json:
-    """Escapes in JSON text hide characters that a database refuses; here they are plain again."""
-    if isinstance(value, str):
-        return sendable(value)
-    if isinstance(value, list):
-        return [_sendable_value(item) for item in value]
-    if isinstance(value, dict):
-        return {sendable(name): _sendable_value(item) for name, item in value.items()}
-    return value
+def _loaded(text: str) -> Json:
+    """The value of a JSON text. Escapes in it hide characters that a database refuses: they go once they are plain."""
+    return in_strings(json.loads(sendable(text)), sendable)

@@ -67,11 +67,6 @@ def check(schema: Mapping[str, Json], arguments: Json) -> Verdict:
     return Verdict(tuple(_in_words(error) for error in found))
 
 
-def problems(schema: Mapping[str, Json], arguments: Json) -> tuple[str, ...]:
-    """What is wrong with the arguments: path, expectation and what came. Empty where nothing can be said."""
-    return check(schema, arguments).problems
-
-
 def shown(value: object, limit: int = _VALUE_CHARACTERS) -> str:
     """A value as short JSON text for an error message (characters)."""
     if isinstance(value, str):

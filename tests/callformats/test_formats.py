@@ -175,7 +175,7 @@ LOSSY = {
 
 
 @pytest.mark.parametrize("one", [one for one in FORMATS if one.id not in LOSSY], ids=lambda one: one.id)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(written=arguments)
 def test_S1_any_arguments_survive_writing_and_reading(one: Format, written: dict[str, Json]) -> None:
     call = Call("get_weather", written, one.id)

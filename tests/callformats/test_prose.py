@@ -101,7 +101,7 @@ def test_S1_answers_of_small_models_without_a_call_give_none() -> None:
     assert seen > 100
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(replies)
 def test_S7_no_call_is_read_from_a_defanged_text_by_its_markers(text: str) -> None:
     marked = {one.id for one in all_formats() if one.opens}

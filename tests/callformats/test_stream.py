@@ -80,7 +80,7 @@ def streamed(chunks: list[str], **how: object) -> tuple[Reading, str, StreamRead
     return reading, reading.text if reader.retracted and not retracted else shown, reader
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(replies, st.lists(st.integers(0, 10_000), max_size=12), options)
 def test_S1_any_way_of_cutting_a_reply_gives_the_same_reading(
     text: str, cuts: list[int], how: dict[str, object]
@@ -91,7 +91,7 @@ def test_S1_any_way_of_cutting_a_reply_gives_the_same_reading(
     assert reading.text.startswith(shown)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(replies, options)
 def test_S1_a_reply_that_comes_in_single_characters_reads_the_same(text: str, how: dict[str, object]) -> None:
     reading, shown, _ = streamed(list(text), **how)
@@ -138,14 +138,14 @@ SMALL = _written_by_small_models()
 cut_places = st.lists(st.integers(0, 10_000), min_size=1, max_size=12)
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(cut_places)
 def test_S1_every_public_case_reads_the_same_however_it_is_cut(cuts: list[int]) -> None:
     for case in cases():
         assert case.read(chunked(case.raw, cuts)) == case.read(), case.id
 
 
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 @given(cut_places)
 def test_S1_every_reply_of_a_small_model_reads_the_same_however_it_is_cut(cuts: list[int]) -> None:
     assert len(SMALL) > 900

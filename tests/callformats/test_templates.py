@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from runner.callformats import Reading, StreamReader, read
-from runner.conversation.request import ToolSpec
 
 from .offer import TOOLS, calls, tool
 
 
-def one_by_one(text: str, tools: list[ToolSpec] = TOOLS) -> Reading:
-    reader = StreamReader(tools)
+def one_by_one(text: str) -> Reading:
+    reader = StreamReader(TOOLS)
     for char in text:
         reader.feed(char)
     return reader.close()

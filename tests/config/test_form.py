@@ -168,8 +168,8 @@ def test_A4_the_help_of_every_text_states_how_long_it_may_be(field: Text | Templ
 
 def test_F1_the_help_of_the_reserve_states_its_share_of_the_window() -> None:
     field = next(field for field in FIELDS if field.name == "context-reserve-tokens")
-    settings, _ = Settings.read({field.name: 1_000_000})
-    share = settings.context.reserve(1_000) // 10
+    limits = Settings.read({field.name: 1_000_000})[0].context
+    share = 100 - 100 * limits.input_budget() // limits.window_tokens
     assert all(f"{share} %" in fill(LABELS[locale][field.name].help, field) for locale in Locale)
 
 

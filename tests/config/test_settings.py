@@ -14,6 +14,7 @@ from config.choices import AgentReply, CallFormat, ModelProfile, NoticeLanguage,
 from config.fields import FIELDS, Choice, Number, Switch, Template, Text
 from config.locales import Locale
 from config.settings import Settings
+from runner.context.budget import Budget
 
 SYSTEM_ROW = {"role": "system", "content": "You are a helpful assistant."}
 DEFAULT_TEMPLATE = "{launcher_type}_{launcher_id}"
@@ -294,9 +295,9 @@ def test_A4_reading_leaves_the_binding_as_it_was(config: dict[str, object]) -> N
     assert repr(config) == before
 
 
-def budget_of(window: int, reserve: int, reported: int | None = None) -> int:
+def budget_of(window: int, reserve: int) -> int:
     settings, _ = Settings.read({"context-window-tokens": window, "context-reserve-tokens": reserve})
-    return settings.context.input_budget(reported)
+    return settings.context.input_budget()
 
 
 def test_F1_the_budget_is_window_minus_reserve_and_the_reserve_a_quarter_at_most() -> None:
@@ -304,19 +305,10 @@ def test_F1_the_budget_is_window_minus_reserve_and_the_reserve_a_quarter_at_most
     assert budget_of(8_000, 16_384) == 6_000
 
 
-def test_F1_a_reported_window_is_capped_by_the_setting() -> None:
-    assert budget_of(200_000, 16_384, reported=32_000) == 24_000
-    assert budget_of(32_000, 2_000, reported=1_000_000) == 30_000
-    assert budget_of(32_000, 2_000, reported=0) == 30_000
-
-
-@given(st.integers(1, 20_000_000), st.integers(1, 2_000_000), st.none() | st.integers(1, 10**9))
-def test_F1_three_quarters_of_the_window_at_least_are_for_the_input(
-    window: int, reserve: int, reported: int | None
-) -> None:
-    settings, _ = Settings.read({"context-window-tokens": window, "context-reserve-tokens": reserve})
-    effective = settings.context.window(reported)
-    assert 0.75 * effective <= settings.context.input_budget(reported) <= effective
+@given(st.integers(1, 20_000_000), st.integers(1, 2_000_000))
+def test_F1_the_budget_of_the_settings_is_that_of_a_run_that_knows_no_more(window: int, reserve: int) -> None:
+    limits = Settings.read({"context-window-tokens": window, "context-reserve-tokens": reserve})[0].context
+    assert limits.input_budget() == Budget.of(limits.window_tokens, limits.reserve_tokens).input
 
 
 def test_C1_the_order_holds_each_model_once_and_no_empty_one() -> None:

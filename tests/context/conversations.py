@@ -42,9 +42,9 @@ def assistant(text: str, row: int | None = None) -> AssistantTurn:
     return AssistantTurn(text, span=None if row is None else Span(str(row), str(row)))
 
 
-def tool_turn(result: str, number: int = 0, *, text: str = "", arguments: str = '{"path": "a.txt"}') -> AssistantTurn:
+def tool_turn(result: str, number: int = 0, *, text: str = "") -> AssistantTurn:
     name = f"call_{number}"
-    return AssistantTurn(text, (ToolCall(name, "read", arguments),), (ToolResult(name, "read", result),))
+    return AssistantTurn(text, (ToolCall(name, "read", '{"path": "a.txt"}'),), (ToolResult(name, "read", result),))
 
 
 @cache

@@ -71,7 +71,7 @@ def test_F3_identifiers_are_words_nobody_can_guess(text: str, names: set[str]) -
     assert identifiers(text) == names
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(conversations(), st.text(max_size=600), st.text(max_size=600), st.integers(min_value=40, max_value=4_000))
 def test_F3_a_summary_loses_nothing_and_stays_within_its_limit(
     units: tuple[Unit, ...], summary: str, previous: str, limit: int

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.context.budget import Budget
-from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, newest_user, plan, tail_room
+from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, plan, tail_room
 from runner.context.tokens import Prices
-from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn, newest_user
 from runner.errors import InputTooLarge
 from tests.context.conversations import assistant, conversations, ruler, session, tool_turn, user
 
@@ -19,8 +19,8 @@ PRICES = Prices(ruler())
 WINDOWS = (2_000, 8_000, 24_000, 64_000, 128_000, 200_000)
 
 
-def limits(window: int, *, recent: int = 20_000, summary: int = 8_000, reserve: int = 16_384) -> Limits:
-    return Limits(Budget.of(window, reserve).input, recent, summary)
+def limits(window: int, *, recent: int = 20_000) -> Limits:
+    return Limits(Budget.of(window, 16_384).input, recent, summary=8_000)
 
 
 def exchange(turns: int, asked: str, answered: str) -> tuple[Unit, ...]:
@@ -181,7 +181,7 @@ def test_F6_rows_that_leave_the_fetch_limit_are_folded_though_the_budget_is_free
     assert made.kept == units[10:]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     conversations(),
     st.sampled_from(WINDOWS),
@@ -213,7 +213,7 @@ def test_F3_a_real_session_cut_at_every_point_always_gives_a_legal_plan(window: 
             assert made.clipped or question_stays(part, made)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(conversations(), st.sampled_from((4_000, 16_000)))
 def test_F7_a_plan_planned_again_needs_no_second_compaction(units: tuple[Unit, ...], window: int) -> None:
     bounds = limits(window)

@@ -27,8 +27,8 @@ PRICES = Prices(ruler())
 GOOD = "Goal:\n- rename the table users to accounts\nFacts and identifiers:\n- ticket OPS-4471, file db/schema.sql"
 
 
-def text_of(material: Material, *, room: int = 6_000, limit: int = 800, keep_all: bool = False) -> str:
-    made = draft(material, room=room, limit=limit, prices=PRICES, keep_all=keep_all)
+def text_of(material: Material, *, room: int = 6_000) -> str:
+    made = draft(material, room=room, limit=800, prices=PRICES)
     (turn,) = made.request.units
     assert isinstance(turn, UserTurn)
     return turn.text()
@@ -94,7 +94,7 @@ def test_F5_steps_no_transcript_holds_are_told_shortened_rather_than_lost() -> N
     assert len(named) > 12 and named[-1] == 79
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(conversations(8), conversations(4), st.integers(700, 12_000), st.booleans(), st.booleans())
 def test_F5_the_request_fits_its_room_and_gets_on_with_at_least_one_unit(
     after: tuple[Unit, ...], before: tuple[Unit, ...], room: int, old: bool, keep_all: bool
@@ -176,7 +176,7 @@ def test_F5_a_thought_with_a_literal_end_tag_is_removed_to_its_last_end() -> Non
     assert plain("<think>a </think> b</think>answer") == "answer"
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(conversations(10), st.integers(60, 2_000), st.booleans())
 def test_F5_the_digest_keeps_its_limit_whatever_it_is_given(units: tuple[Unit, ...], limit: int, old: bool) -> None:
     made = digest(units, previous=GOOD * 30 if old else None, limit=limit, price=PRICES.text)

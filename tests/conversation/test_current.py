@@ -19,8 +19,8 @@ PICTURE = ContentElement.from_image_base64("aGk=")
 PINNED = "\n\nMCP resource context selected by LangBot host:\n<resource>"
 
 
-def words(value: AgentInput, speakers: Speakers = PRIVATE) -> str:
-    return UserTurn(parts_of_input(value, "u1", speakers)).text()
+def words(value: AgentInput) -> str:
+    return UserTurn(parts_of_input(value, "u1", PRIVATE)).text()
 
 
 def test_B4_plain_text_in_a_private_chat_is_that_text_and_nothing_else() -> None:
@@ -94,6 +94,16 @@ def test_B4_the_marks_of_files_are_not_glued_to_what_is_said(text: str, read: st
 def test_B4_pictures_follow_the_text() -> None:
     value = AgentInput(text="look", contents=[PICTURE, ContentElement.from_image_url("http://x/y.png")])
     assert parts_of_input(value, None, PRIVATE) == (Text("look"), Image(base64="aGk="), Image(url="http://x/y.png"))
+
+
+def test_B4_a_picture_that_is_only_an_attachment_is_seen_too() -> None:
+    picture = InputAttachment(type="image", url="http://x/y.png", name="y.png")
+    value = AgentInput(text="what is this?", attachments=[picture])
+    assert parts_of_input(value, None, PRIVATE) == (Text("what is this?"), Image(url="http://x/y.png"))
+
+
+def test_B4_text_elements_count_when_the_text_is_empty() -> None:
+    assert words(AgentInput(text="", contents=[ContentElement.from_text("hello")])) == "hello"
 
 
 def test_B4_a_picture_alone_needs_no_words_except_its_sender_in_a_group() -> None:

@@ -29,8 +29,8 @@ def sent(prompt: Prompt) -> list[dict[str, Any]]:
     return [message.model_dump(exclude_none=True) for message in messages]
 
 
-def call_row(*ids: str) -> dict[str, object]:
-    calls = [{"id": an_id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for an_id in ids]
+def call_row(*ids: str, arguments: str = "{}") -> dict[str, object]:
+    calls = [{"id": an_id, "type": "function", "function": {"name": "f", "arguments": arguments}} for an_id in ids]
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
@@ -79,9 +79,10 @@ def test_B1_no_rows_are_no_messages() -> None:
     assert sent(read_prompt([])) == []
 
 
-def test_B1_rows_with_nothing_in_them_are_skipped() -> None:
-    rows = [{"role": "system", "content": ""}, {"role": "user", "content": None}, {"role": "assistant", "content": []}]
-    assert sent(read_prompt(rows)) == []
+@pytest.mark.parametrize("content", [None, "", " \n", [], [{"type": "text", "text": ""}]], ids=str)
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+def test_B1_rows_with_nothing_in_them_are_skipped(role: str, content: object) -> None:
+    assert sent(read_prompt([{"role": role, "content": content}])) == []
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,11 @@ def test_B1_a_malformed_row_is_told_and_does_not_disappear(rows: list[object]) -
         read_prompt([{"role": "system", "content": "fine"}, *rows])
     assert told.value.code == "runner.prompt_malformed"
     assert "prompt" in str(told.value)
+
+
+def test_D3_broken_arguments_in_a_prompt_row_are_told_to_the_owner() -> None:
+    with pytest.raises(PromptMalformed, match="arguments are no JSON object"):
+        read_prompt([{"role": "user", "content": "q"}, call_row("a", arguments="{broken"), tool_row("a")])
 
 
 @given(st.lists(JSON_VALUES, max_size=4))

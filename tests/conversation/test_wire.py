@@ -64,8 +64,9 @@ def test_C2_provider_fields_go_only_to_the_model_that_wrote_them() -> None:
     assert other.tool_calls and other.tool_calls[0].provider_specific_fields is None
 
 
-def test_C6_a_reply_of_calls_alone_has_no_content_rather_than_an_empty_one() -> None:
-    reply, _ = Wire().unit_messages([turn_with_calls("", 1)], "m")
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_C6_a_reply_of_calls_alone_has_no_content_rather_than_an_empty_one(text: str) -> None:
+    reply, _ = Wire().unit_messages([turn_with_calls(text, 1)], "m")
     assert reply.content is None
 
 

@@ -98,10 +98,10 @@ class OneBot(Served):
         self.asked.clear()
         self.refusing.clear()
 
-    def quotable(self, *parts: Json, user: int = 599, nickname: str = "Eve") -> Json:
+    def quotable(self, *parts: Json) -> Json:
         """The segment that quotes a message of these parts, which somebody wrote before."""
         number = next(self._numbers)
-        said = {"message_id": number, "time": int(time.time()), "sender": {"user_id": user, "nickname": nickname}}
+        said = {"message_id": number, "time": int(time.time()), "sender": {"user_id": 599, "nickname": "Eve"}}
         self.earlier[number] = {**said, "message": list(parts)}
         return segment("reply", id=str(number))
 
@@ -121,14 +121,14 @@ class OneBot(Served):
             }
         )
 
-    def joined(self, user: int, group: int = 900) -> None:
+    def joined(self, user: int) -> None:
         """Somebody joins a group."""
         self._say(
             {
                 "post_type": "notice",
                 "notice_type": "group_increase",
                 "sub_type": "approve",
-                "group_id": group,
+                "group_id": 900,
                 "operator_id": 0,
                 "user_id": user,
             }

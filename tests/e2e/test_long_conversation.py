@@ -1,4 +1,4 @@
-"""Sixty turns through the real LangBot, in a window that holds a third of them (issue 4; F3, F5, F6)."""
+"""Sixty turns through the real LangBot, in a window that holds a third of them (F3, F5, F6)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from runner.context.tokens import load_tokenizer
 from tests.e2e.bed import Bed
 from tests.e2e.scripted_model import Reply, Request, ScriptedModel, say
 from tests.host import violations
+from tests.runs.long_chats import PART
 
 pytestmark = pytest.mark.usefixtures("ours")
 
 TURNS = 60
 WINDOW = 8_000
-PART = "<conversation_part name="
 SUMMARY = re.compile(r"<conversation_summary>(.*)</conversation_summary>\Z", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _LEAD = re.compile(r"^(?:- )?(?:User: |Assistant: )?")

@@ -63,8 +63,9 @@ def plugin_installed(bed: Bed, folder: Path, plugin: Path = PLUGIN, tool: str = 
 
 
 @contextmanager
-def mcp_server(bed: Bed, folder: Path, name: str = "harbour") -> Iterator[None]:
+def mcp_server(bed: Bed, folder: Path) -> Iterator[None]:
     """The tests' MCP server in a process of its own, joined to LangBot by its URL."""
+    name = "harbour"
     (port,) = free_ports(1)
     with Children() as children:
         argv = [sys.executable, str(HERE / "mcp_server.py"), str(port)]

@@ -328,11 +328,10 @@ class TestHost:
         own = self._link.tasks | {one for one in (asyncio.current_task(),) if one is not None}
         return [task for task in asyncio.all_tasks() - own - self._link.bystanders if not task.done()]
 
-    async def use(self, runner: Runner, manifest: RunnerManifest | None = None) -> None:
+    async def use(self, runner: Runner) -> None:
         """Puts another Runner in the place of the one so far, as a new version of the plugin would be."""
         await self.aclose()
         self.runner = runner
-        self.world.manifest = self.manifest = manifest or self.manifest
 
     async def aclose(self) -> None:
         """Ends runs that still go on and closes the connections."""

@@ -142,18 +142,18 @@ class RunRecord:
     def news(self) -> None:
         self._news.set()
 
-    async def until(self, action: str, count: int = 1, *, timeout: float = 5.0) -> Call:
+    async def until(self, action: str, count: int = 1) -> Call:
         """Waits until the plugin has made its `count`-th call of `action`. Raises TimeoutError."""
-        await self._until(lambda: len(self.calls.of(action)) >= count, timeout)
+        await self._until(lambda: len(self.calls.of(action)) >= count)
         return self.calls.of(action)[count - 1]
 
-    async def until_result(self, type_: str, count: int = 1, *, timeout: float = 5.0) -> Json:
+    async def until_result(self, type_: str, count: int = 1) -> Json:
         """Waits until the `count`-th result of a type was accepted. Raises TimeoutError."""
-        await self._until(lambda: len(self.of(type_)) >= count, timeout)
+        await self._until(lambda: len(self.of(type_)) >= count)
         return self.of(type_)[count - 1]
 
-    async def _until(self, holds: Any, timeout: float) -> None:
-        async with asyncio.timeout(timeout):
+    async def _until(self, holds: Any) -> None:
+        async with asyncio.timeout(5.0):
             while not holds():
                 self._news.clear()
                 await self._news.wait()

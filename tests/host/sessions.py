@@ -13,16 +13,16 @@ class ActionRefused(Exception):
     """The Host answers with an error of this text."""
 
 
-def positive(value: Any, what: str = "limit") -> int | None:
+def positive(value: Any) -> int | None:
     """A limit, at most 100 (agent_state_actions.py:steering_pull)."""
     if value is None:
         return None
     try:
         number = int(value)
     except (TypeError, ValueError):
-        raise ActionRefused(f"{what} must be an integer") from None
+        raise ActionRefused("limit must be an integer") from None
     if number <= 0:
-        raise ActionRefused(f"{what} must be > 0")
+        raise ActionRefused("limit must be > 0")
     return min(number, 100)
 
 

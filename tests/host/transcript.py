@@ -119,18 +119,18 @@ class Transcript:
         """Neither resets nor bots are looked at (transcript_store.py:get_latest_cursor)."""
         return next((str(row.seq) for row in reversed(self.rows) if row.conversation == conversation), None)
 
-    def hide(self, conversation: str, bot: str = BOT) -> None:
-        for row in self.of(conversation, bot):
+    def hide(self, conversation: str) -> None:
+        for row in self.of(conversation):
             row.hidden = True
 
-    def page(self, conversation: str, request: Json, bot: str = BOT) -> Json:
+    def page(self, conversation: str, request: Json) -> Json:
         """One page. Raises ValueError for a cursor that is no number and TypeError for a limit of None, as the Host
         does (agent_pull_actions.py:history_page, transcript_store.py:page_transcript)."""
         before = int(request["before_cursor"]) if request.get("before_cursor") else None
         after = int(request["after_cursor"]) if request.get("after_cursor") else None
         limit = min(request.get("limit", 50), PAGE_LIMIT)
         direction = request.get("direction", "backward")
-        rows = self.of(conversation, bot)
+        rows = self.of(conversation)
         if direction == "backward" and before is not None:
             chosen = [row for row in reversed(rows) if row.seq < before]
         elif direction == "forward" and after is not None:

@@ -36,8 +36,8 @@ class Probe(Runner):
         yield RunnerResult.run_completed(ctx.run_id)
 
 
-def delta(ctx: RunnerContext, text: str, *, final: bool = False, sequence: int = 1) -> RunnerResult:
-    chunk = MessageChunk(role="assistant", content=text, all_content=text, is_final=final, msg_sequence=sequence)
+def delta(ctx: RunnerContext, text: str, *, final: bool = False) -> RunnerResult:
+    chunk = MessageChunk(role="assistant", content=text, all_content=text, is_final=final, msg_sequence=1)
     return RunnerResult.message_delta(ctx.run_id, chunk)
 
 

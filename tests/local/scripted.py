@@ -24,8 +24,8 @@ from local import (
     run_local_agent,
 )
 from local.provider import OnProgress
+from tests.written import CITY
 
-CITY: Mapping[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = Tool("get_weather", "Tells the weather of a city.", CITY)
 SEND = Tool("send_card", "Sends a card to a city.", CITY)
 
@@ -140,7 +140,7 @@ def asking(
     )
 
 
-async def parts_of(provider: Any, request: Request, **options: Any) -> list[Part]:
+async def parts_of(provider: Any, request: Any, **options: Any) -> list[Part]:
     """All parts of a run; a run that hangs fails the test."""
     async with asyncio.timeout(20):
         return [part async for part in run_local_agent(provider, request, **options)]
@@ -161,8 +161,9 @@ def last_user(request: GenerateRequest) -> str:
     return next(turn.content for turn in reversed(request.messages) if turn.role == "user")
 
 
-def many(count: int = 12) -> list[Tool]:
-    return [Tool(f"tool_{number}", f"Does thing number {number}.", CITY) for number in range(count)]
+def many() -> list[Tool]:
+    """More tools than are shown at once."""
+    return [Tool(f"tool_{number}", f"Does thing number {number}.", CITY) for number in range(12)]
 
 
 def shown_tools(request: GenerateRequest) -> list[str]:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 
-from local import Error, Finish, FinishedCall, Message, Part, run_local_agent
+from local import Error, Finish, FinishedCall, Message
 from local.provider import complete
 from local.taking import read_messages
-from tests.written import tags
+from tests.written import CITY, tags
 
-from .scripted import CITY, Scripted, text_of, types_of
+from .scripted import Scripted, parts_of, text_of, types_of
 
 WEATHER = {"name": "get_weather", "description": "Tells the weather of a city.", "parameters": CITY}
 CALL = tags("get_weather", city="Oslo")
@@ -53,11 +53,6 @@ class Engine:
         self.requests.append(request)
         reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
         return reply(request) if callable(reply) else reply
-
-
-async def parts_of(provider: Any, request: Any, **options: Any) -> list[Part]:
-    async with asyncio.timeout(20):
-        return [part async for part in run_local_agent(provider, request, **options)]
 
 
 async def test_S0_generate_may_return_the_text_itself_and_optional_members_may_be_missing() -> None:

@@ -16,6 +16,10 @@ TERMINAL = ("run.completed", "run.failed")
 PRIVATE = ("_localagent", "localagent")
 """Prefixes of the keys that never reach a provider (B6)."""
 
+LOOK = Reply(tool_calls=[ToolCall("look")])
+LOOKING = Reply("Looking.", tool_calls=[ToolCall("look")])
+"""A call of the tool `look`, alone and behind a word."""
+
 
 def host_with(**given: Any) -> TestHost:
     """A Host around this plugin's own Runner, with every capability declared."""
@@ -38,14 +42,14 @@ def rounds_of(request: ModelRequest) -> int:
     return sum(1 for message in request.messages[newest:] if message.get("tool_calls"))
 
 
-def looks(name: str, rounds: int = 2, *, says: bool = True) -> Callable[[ModelRequest], Reply]:
+def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
     """A model that looks `rounds` times and then answers `<name> knows`. It reads the request, not a script, so it can
     take over at any turn."""
 
     def reply(request: ModelRequest) -> Reply:
         done = sum(1 for message in request.messages if message.get("tool_calls"))
         if done < rounds:
-            return Reply(f"{name} looks. " if says else "", tool_calls=[ToolCall("look")])
+            return Reply(f"{name} looks. ", tool_calls=[ToolCall("look")])
         return Reply(f"{name} knows", chunks=3)
 
     return reply
@@ -101,6 +105,25 @@ def _grown(run: RunRecord) -> list[tuple[str, str]]:
     return list(itertools.pairwise(texts))
 
 
-def rows(host: TestHost, conversation: str = "person_1") -> list[tuple[str, str | None]]:
-    """The transcript as `(role, text)`."""
-    return [(row.role, row.text) for row in host.transcript(conversation)]
+def rows(host: TestHost) -> list[tuple[str, str | None]]:
+    """The transcript of the private chat as `(role, text)`."""
+    return [(row.role, row.text) for row in host.transcript("person_1")]
+
+
+def results(run: RunRecord, request: int = -1) -> list[str]:
+    """Texts of the tool messages of one request."""
+    return [str(one["content"]) for one in run.requests[request].messages if one["role"] == "tool"]
+
+
+def calls(*names: str, ids: bool = True) -> Reply:
+    return Reply(tool_calls=[ToolCall(name, id=f"c{at}" if ids else None) for at, name in enumerate(names)])
+
+
+async def one_call(tool: Tool, **given: Any) -> tuple[TestHost, RunRecord]:
+    """A run with one call of `tool`, checked."""
+    reply = Reply(tool_calls=[ToolCall(tool.name, {})])
+    host = host_with(replies=[reply, "Done."], tools=[tool], **given)
+    run = await host.say("go")
+    assert run.final_text == "Done."
+    await assert_sound(host, run)
+    return host, run

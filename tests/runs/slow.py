@@ -8,12 +8,9 @@ from typing import Any
 from runner.small.part import Part, all_but
 from runner.tools.jobs import JOB_OUTPUT
 from tests.host import RunRecord, Tool
-from tests.written import bare, says
-
-from .weak import CITY
+from tests.written import CITY, bare, says
 
 BUILD = bare("build", city="Oslo")
-LOOK = bare("get_weather", city="Oslo")
 ASK = bare(JOB_OUTPUT, job="job_1")
 ENOUGH = says("It goes on.")
 NO_SECOND_LOOK = all_but(Part.WRAP_UP)
@@ -22,12 +19,12 @@ NO_SECOND_LOOK = all_but(Part.WRAP_UP)
 class Slow:
     """A tool that ends when it is let go, or by itself long after a soft limit; `order` is what ended when."""
 
-    def __init__(self, result: Any = "All built.", *, name: str = "build", most: float = 0.5, **given: Any) -> None:
+    def __init__(self, result: Any = "All built.", *, most: float = 0.5, **given: Any) -> None:
         self.gate = asyncio.Event()
         self.order: list[str] = []
         self.result = result
         self.most = most
-        self.tool = Tool(name, fn=self._run, takes_dict=True, parameters=CITY, **given)
+        self.tool = Tool("build", fn=self._run, takes_dict=True, parameters=CITY, **given)
 
     async def _run(self, _values: Any) -> Any:
         try:

@@ -41,8 +41,8 @@ def save(path: str = "out.txt", content: str = "hi") -> Any:
     return reply
 
 
-def run_command(command: str = "make") -> Reply:
-    return Reply(tool_calls=[ToolCall("exec", {"command": command})])
+def run_command() -> Reply:
+    return Reply(tool_calls=[ToolCall("exec", {"command": "make"})])
 
 
 def outbox_in(request: ModelRequest) -> str:

@@ -1,4 +1,4 @@
-"""Long conversations through whole runs: no request is refused, no question lost, few calls (issue 4; F2-F6, Q1)."""
+"""Long conversations through whole runs: no request is refused, no question lost, few calls (F2-F6, Q1)."""
 
 from __future__ import annotations
 

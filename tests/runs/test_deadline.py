@@ -11,13 +11,12 @@ from config.locales import Locale
 from config.notices import Notice, say
 from runner import run as a_run
 from runner.deadline import Deadline
-from tests.host import Model, ModelRequest, Reply, Tool, ToolCall
+from tests.host import Model, ModelRequest, Reply, Tool
 
-from .scenes import assert_sound, host_with, rows
+from .scenes import LOOKING, assert_sound, host_with, rows
 
 LIMIT = say(Notice.TIME_LIMIT, Locale.EN_US)
 NOTE = say(Notice.TIME_LIMIT_NOTE, Locale.EN_US)
-LOOK = Reply("Looking.", tool_calls=[ToolCall("look")])
 SetLimits = Callable[[float | None, float | None], None]
 
 
@@ -40,7 +39,7 @@ def concluding(request: ModelRequest) -> bool:
 
 def restless(request: ModelRequest) -> Reply:
     """Looks for ever unless it is told to conclude."""
-    return Reply("So far: nothing.") if concluding(request) else LOOK
+    return Reply("So far: nothing.") if concluding(request) else LOOKING
 
 
 async def test_G3_from_the_wrap_up_on_no_tool_round_starts_and_the_model_concludes(limits: SetLimits) -> None:
@@ -97,7 +96,7 @@ async def test_G3_a_conclusion_that_misses_the_end_too_leaves_what_was_said_with
     limits(0.2, 0.6)
 
     def slow(request: ModelRequest) -> Reply:
-        return Reply("too late", delay=60) if concluding(request) else LOOK
+        return Reply("too late", delay=60) if concluding(request) else LOOKING
 
     host = host_with(models=[Model("m1", default=slow)], tools=[Tool("look", delay=0.25)])
     run = await host.say("go")

@@ -35,8 +35,8 @@ def streamed(run: RunRecord) -> list[tuple[str, str]]:
     return [(call.data["operation"], call.data["text"]) for call in run.calls.of("reply_stream")]
 
 
-def called(run: RunRecord, tool: str = EVENT_REPLY) -> list[dict[str, Any]]:
-    return [call.data["parameters"] for call in run.calls.of("call_tool") if call.data["tool_name"] == tool]
+def called(run: RunRecord) -> list[dict[str, Any]]:
+    return [call.data["parameters"] for call in run.calls.of("call_tool") if call.data["tool_name"] == EVENT_REPLY]
 
 
 def check(run: RunRecord, host: Host) -> None:

@@ -8,9 +8,8 @@ from config.locales import Locale
 from config.notices import Notice, say
 from tests.host import LANGUAGES, Fault, Language, Model, Reason, Reply, Tool, ToolCall
 
-from .scenes import assert_sound, broken_rules, host_with, rows
+from .scenes import LOOK, assert_sound, broken_rules, host_with, rows
 
-LOOK = Reply(tool_calls=[ToolCall("look")])
 FAILS = Reply(error=Reason.API_ERROR)
 
 

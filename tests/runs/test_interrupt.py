@@ -11,9 +11,8 @@ from runner import interrupt
 from runner.host import Host
 from tests.host import Fault, Reply, RunRecord, TestHost, Tool, ToolCall
 
-from .scenes import assert_sound, host_with, orphans, rows
+from .scenes import LOOKING, assert_sound, host_with, orphans, rows
 
-LOOK = Reply("Looking.", tool_calls=[ToolCall("look")])
 Wait = Callable[[RunRecord], Awaitable[object]]
 
 
@@ -178,7 +177,7 @@ async def test_G2_one_run_of_two_is_stopped_and_the_other_goes_on() -> None:
 
 async def test_G2_after_a_stop_the_next_run_of_the_chat_is_as_any_other() -> None:
     gate = asyncio.Event()
-    host = host_with(replies=[LOOK, "Hello."], tools=[Tool("look", fn=gate.wait)])
+    host = host_with(replies=[LOOKING, "Hello."], tools=[Tool("look", fn=gate.wait)])
     await stopped(host, lambda run: run.until_result("tool.call.started"))
     gate.set()
     run = await host.say("again")

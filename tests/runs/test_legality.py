@@ -1,4 +1,4 @@
-"""Whatever models, tools, people and the Host do at once, every request is legal for every provider (issue 3, C2, D9).
+"""Whatever models, tools, people and the Host do at once, every request is legal for every provider (C2, D9).
 
 One run is a script drawn by hypothesis: replies made of fragments whose ids repeat, are missing or change, tools that
 answer, fail, terminate or return pictures, follow-ups, broken streams, cancels.
@@ -148,7 +148,7 @@ def no_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupt.PollBudget, "turn", lambda _self: 3_600.0)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(script=scripts)
 async def test_whatever_happens_in_a_run_every_request_of_it_and_of_the_next_is_legal(script: Script) -> None:
     host, run = await play(script)

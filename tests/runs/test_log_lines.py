@@ -241,7 +241,7 @@ async def run_of(draw: Draw, plants: Plants, host: TestHost) -> RunRecord:
     return await host.say(plants.word("message"), attachments=[file], variables=variables, **who)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(draw=draws)
 async def test_C8_no_line_of_the_log_holds_a_word_of_what_was_said(
     draw: Draw, caplog: pytest.LogCaptureFixture

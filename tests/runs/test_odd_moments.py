@@ -11,10 +11,9 @@ from config.notices import Notice, say
 from runner import interrupt
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, Tool, ToolCall
 
-from .scenes import broken_rules, host_with, looks, lost_steering, rows
+from .scenes import LOOKING, broken_rules, host_with, looks, lost_steering, rows
 
 STOPPED = say(Notice.STOPPED_NOTE, Locale.EN_US)
-LOOK = Reply("Looking.", tool_calls=[ToolCall("look")])
 
 
 async def settled() -> None:
@@ -61,7 +60,7 @@ async def test_G2_what_a_stream_has_shown_is_the_completed_message_marked_as_sto
 @pytest.mark.usefixtures("quick_polls")
 async def test_G2_what_was_said_before_a_waiting_tool_is_the_completed_message_marked_as_stopped() -> None:
     gate = asyncio.Event()
-    host = host_with(replies=[LOOK, "Hello."], tools=[Tool("look", fn=gate.wait)])
+    host = host_with(replies=[LOOKING, "Hello."], tools=[Tool("look", fn=gate.wait)])
     run = host.start("go")
     await run.until_result("tool.call.started")
     await settled()

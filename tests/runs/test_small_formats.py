@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.host import Model, Reply, Tool, ToolCall
-from tests.written import bare, tags
+from tests.written import CITY, bare, tags
 
 from .scenes import assert_sound, host_with
-from .weak import CITY, assert_no_markup, in_pieces, weak_host, weather
+from .weak import assert_no_markup, in_pieces, weak_host, weather
 
 WRITTEN = {
     "tags": tags("get_weather", city="Oslo"),

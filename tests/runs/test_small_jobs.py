@@ -16,10 +16,10 @@ from runner.small.part import EVERY_PART, Part, all_but
 from runner.tools import execute, jobs
 from runner.tools.jobs import JOB_OUTPUT
 from tests.host import Model, ModelRequest, Reply, Tool, ToolCall, mcp_content
-from tests.written import bare, says
+from tests.written import LOOK, bare, says
 
 from .scenes import assert_sound, host_with
-from .slow import ASK, BUILD, ENOUGH, LOOK, NO_SECOND_LOOK, Slow, told
+from .slow import ASK, BUILD, ENOUGH, NO_SECOND_LOOK, Slow, told
 from .weak import act, assert_no_markup, weak_host, weather
 
 pytestmark = pytest.mark.usefixtures("short_limits")

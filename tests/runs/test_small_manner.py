@@ -6,17 +6,16 @@ import itertools
 from typing import Any
 
 from tests.host import Model, ModelRequest, Reason, Reply, Tool, ToolCall
-from tests.written import bare, says, tags
+from tests.written import CITY, bare, says, tags
 
 from .scenes import assert_sound, host_with
-from .weak import CITY, act, assert_no_markup, weak_host, weather
-
-LOOK = bare("get_weather", city="Oslo")
+from .weak import act, assert_no_markup, weak_host, weather
 
 
-def many(count: int = 12) -> list[Tool]:
+def many() -> list[Tool]:
+    """More tools than are shown at once."""
     topics = ["mail", "music", "lights", "door", "timer", "notes", "maps", "news", "stocks", "photos", "phone", "rooms"]
-    return [Tool(f"{topic}_tool", description=f"Works with {topic}.", parameters=CITY) for topic in topics[:count]]
+    return [Tool(f"{topic}_tool", description=f"Works with {topic}.", parameters=CITY) for topic in topics]
 
 
 # S2

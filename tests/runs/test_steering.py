@@ -9,9 +9,7 @@ import pytest
 
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
 
-from .scenes import assert_sound, host_with, lost_steering, rows
-
-LOOK = Reply(tool_calls=[ToolCall("look")])
+from .scenes import LOOK, assert_sound, host_with, lost_steering, rows
 
 
 def heard(run: RunRecord) -> list[str]:

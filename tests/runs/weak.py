@@ -7,8 +7,8 @@ from typing import Any
 from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Parts
 from tests.host import Box, Model, Reply, RunRecord, TestHost, Tool, full_manifest
+from tests.written import CITY
 
-CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MARKUP = ("tool_call", '"arguments"', "reply_to_user", "```", "tool_response", "load_tool")
 
 

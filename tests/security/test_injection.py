@@ -11,19 +11,18 @@ from config.choices import CallFormat
 from runner.callformats import render
 from runner.small.forms import FORM_IDS
 from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
-from tests.runs.scenes import assert_ended
+from tests.runs.scenes import LOOK, assert_ended
 
 from .foreign import ALL_MARKERS, BEGIN, END, TARGET, Call, calls, injections, live_markers, planted
 from .places import PLACES, Place, looking, whole
 
-LOOK = Reply(tool_calls=[ToolCall("look")])
 REGION = re.compile(f"{BEGIN}(.*?)(?:{END}|$)", re.DOTALL)
 
 each_place = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
 
 
-def called(host: TestHost, name: str = TARGET) -> list[object]:
-    return [call for tool in host.world.tools if tool.name == name for call in tool.calls]
+def called(host: TestHost) -> list[object]:
+    return [call for tool in host.world.tools if tool.name == TARGET for call in tool.calls]
 
 
 def in_chunks(texts: list[str], room: int) -> list[str]:

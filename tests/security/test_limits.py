@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import socket
 import subprocess
 import sys
 import unicodedata
@@ -113,20 +112,12 @@ SPREADING: dict[str, Any] = {
     ],
 )
 async def test_I3_a_hostile_schema_fetches_nothing_and_holds_up_nothing(
-    schema: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    schema: dict[str, Any], dialled: list[object]
 ) -> None:
-    asked: list[object] = []
-
-    def refuse(*args: object, **_: object) -> None:
-        asked.append(args)
-        raise OSError("no network in this test")
-
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr(socket.socket, "connect", refuse)
     call = Reply(tool_calls=[ToolCall("look", {"text": "a" * 5_000 + "!"}, id="c1")])
     tool = Tool("look", takes_dict=True, fn=lambda _: "found", parameters=schema)
     run = await answered(host_with(replies=[call, "Done."], tools=[tool]))
-    assert asked == []
+    assert dialled == []
     assert len(run.requests) == 2
 
 

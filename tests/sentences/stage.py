@@ -16,9 +16,8 @@ from components.runner.default import DefaultRunner
 from runner.small.part import EVERY_PART, Part, Parts, all_but
 from tests.host import Model, RunRecord, TestHost, Tool, full_manifest
 from tests.runs.scenes import assert_ended
-from tests.written import bare
+from tests.written import CITY, bare
 
-CITY: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CIRCLES = "I was repeating the same steps"
 
 Scenario = Callable[[Parts], Awaitable[object]]
@@ -86,13 +85,13 @@ def act(name: str = "save_note", result: Any = "ok", **given: Any) -> Tool:
     return _tool(name, result, given)
 
 
-def fails(name: str = "save_note", why: Callable[[], str] = lambda: "the disk is full") -> Tool:
+def fails(why: Callable[[], str] = lambda: "the disk is full") -> Tool:
     """A tool that cannot do it."""
 
     def fail(_: Any) -> str:
         raise RuntimeError(why())
 
-    return act(name, fail)
+    return act("save_note", fail)
 
 
 def _tool(name: str, result: Any, given: dict[str, Any]) -> Tool:
@@ -100,7 +99,6 @@ def _tool(name: str, result: Any, given: dict[str, Any]) -> Tool:
     return Tool(name, takes_dict=True, fn=made, **{"parameters": CITY, **given})
 
 
-LOOK = bare("get_weather", city="Oslo")
 SAVE = bare("save_note", city="x")
 
 

@@ -11,9 +11,9 @@ from runner.small.forms import Replay
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import ReplyDecoder
 from tests.host import Reply, Tool
-from tests.written import bare, says
+from tests.written import LOOK, bare, says
 
-from .stage import LOOK, SAVE, Change, act, fails, look, play, shows, stage
+from .stage import SAVE, Change, act, fails, look, play, shows, stage
 
 TELLS = "You can use get_weather to see that."
 ITEMS = [{"content": "buy milk", "status": "pending"}, {"content": "sleep", "status": "completed"}]

@@ -8,14 +8,14 @@ import pytest
 
 from config.choices import CallFormat
 from runner.small import reading
-from runner.small.dress import Mode
 from runner.small.guiding import Guiding
+from runner.small.modes import Mode, Modes
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import ReplyDecoder
 from tests.host import Reason, Reply
-from tests.written import says
+from tests.written import LOOK, says
 
-from .stage import LOOK, Change, act, look, play, shows, stage
+from .stage import Change, act, look, play, shows, stage
 
 
 def names_in_schema(request: Any) -> list[str] | None:
@@ -83,7 +83,7 @@ async def test_S8_no_provider_parameter_is_sent_before_a_model_needs_it(form: st
         run = await play(parts, "ok", form=form, profile="standard" if form == "auto" else "small")
         return sorted(run.requests[0].extra_args)
 
-    needy = Change(Guiding, "mode", lambda *_: Mode(False, CallFormat.GUIDED, schema=True))
+    needy = Change(Modes, "of", lambda *_: Mode(False, CallFormat.GUIDED, schema=True))
     await shows(needy, scenario, wanted=[], without=["response_format"])
 
 
@@ -113,7 +113,7 @@ async def test_S8_a_schema_that_is_ignored_is_noticed_by_the_first_reply() -> No
         run = await play(parts, f"I look.\n<tool_call>\n{LOOK}\n</tool_call>", says("Sunny."), form="guided")
         return [names_in_schema(request) is not None for request in run.requests], run.final_text
 
-    believing = Change(Guiding, "_without_schema", lambda *_: None)
+    believing = Change(Modes, "without_schema", lambda *_: None)
     text = "I look.\n\nSunny."
     await shows(believing, scenario, wanted=([True, False], text), without=([True, True], text))
 

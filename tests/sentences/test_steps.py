@@ -19,9 +19,9 @@ from runner.small.part import Part, Parts
 from runner.tools import catalogue
 from runner.turn import Turns
 from tests.host import Reply
-from tests.written import bare, says
+from tests.written import LOOK, bare, says
 
-from .stage import CIRCLES, LOOK, SAVE, Change, act, fails, look, play, shows, stage
+from .stage import CIRCLES, SAVE, Change, act, fails, look, play, shows, stage
 
 BAD = bare("get_weather")
 STOPPED = f"{CIRCLES} without getting further, so I stopped here."

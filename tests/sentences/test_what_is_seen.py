@@ -15,9 +15,9 @@ from runner.small import prompt
 from runner.small.guiding import Guiding
 from runner.small.part import Part, Parts
 from tests.host import Reason, Reply, ToolCall
-from tests.written import bare, says
+from tests.written import LOOK, bare, says
 
-from .stage import CIRCLES, LOOK, SAVE, Change, act, fails, in_full, look, play, shows, stage
+from .stage import CIRCLES, SAVE, Change, act, fails, in_full, look, play, shows, stage
 
 NO_RECALL = Change(Guiding, "recall", lambda *_: None)
 WORDS = "words " * 60

@@ -31,7 +31,7 @@ def close(text: str, chunks: list[str], ways: Ways) -> tuple[Reply, str]:
     return reader.close(Reply(text, (), "m1")), shown
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts, st.lists(st.integers(0, 10_000), max_size=8), WAYS)
 def test_S1_what_was_shown_and_what_was_held_are_the_text_however_it_was_cut(
     text: str, cuts: list[int], ways: Ways

@@ -35,13 +35,12 @@ CALM = "Still here."
 @dataclass
 class Mind:
     """One model of one chat. `calm`: it only answers `CALM` from now on. `rounds`: how often it may call tools for one
-    message, so that chats end; `troubled` counts replies that a run may fail for."""
+    message, so that chats end."""
 
     seed: str
     plants: Plants
     rounds: int
     calm: bool = False
-    troubled: int = 0
     asked: int = field(default=0, init=False)
 
     def __call__(self, request: ModelRequest) -> Reply:
@@ -97,7 +96,6 @@ class Mind:
         return ToolCall(name, arguments, call_id, pieces=random.randint(1, 5))
 
     def _odd(self, random: Random, request: ModelRequest) -> Reply:
-        self.troubled += 1
         text = self._text(random, 4)
         return random.choice(
             (

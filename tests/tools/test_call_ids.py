@@ -22,8 +22,7 @@ def test_C2_ids_that_repeat_over_rounds_become_unique_and_good_ones_stay() -> No
 
 
 def test_C2_ids_of_the_history_are_taken() -> None:
-    ids = CallIds(["a"])
-    ids.reserve(["b"])
+    ids = CallIds(["a", "b"])
     assert {ids.claim("a"), ids.claim("b")}.isdisjoint({"a", "b"})
 
 

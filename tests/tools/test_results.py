@@ -17,8 +17,8 @@ from runner.tools.results import ErrorCode, Rendered, Renderer, is_heavy, starte
 from tests.tools.offers import entry
 
 
-def _render(value: object, limit: int = 20_000, kind: str = "plugin", name: str = "lookup") -> Rendered:
-    return Renderer(limit).render(entry(name, kind), value)
+def _render(value: object, limit: int = 20_000, kind: str = "plugin") -> Rendered:
+    return Renderer(limit).render(entry("lookup", kind), value)
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,14 @@ ALL_APIS = {"prompt_get": True, "history_page": True, "steering_pull": True, "ru
 RUN_ID = "run-1"
 EVENT_ID = "host:now"
 GONE = ConnectionClosedError("Connection closed")
+NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
 REFUSED = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid request parameters")
 TWO_MODELS = [{"model_id": "a"}, {"model_id": "b"}]
 WITH_FALLBACK = {"model": {"primary": "a", "fallbacks": ["b"], "reasoning": {}}}
 STOP = {"run_id": RUN_ID, "status": "running", "cancel_requested_at": 1}
+
+ASKED = "invoke_llm_stream"
+"""The action that asks a model."""
 
 Script = Sequence[object]
 """What one streamed reply does: dicts are frames, exceptions are raised, floats are waited (seconds), None hangs."""

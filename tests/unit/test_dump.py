@@ -16,9 +16,9 @@ from runner.dump import Dump, Recorder, record_of, what_is_wrong
 from runner.models.reply import RawCall, Reply
 from tests.host import Reply as Says
 from tests.host import ToolCall
-from tests.runs.weak import CITY, weak_host, weather
+from tests.runs.weak import weak_host, weather
 from tests.tools.offers import catalogue, offer
-from tests.written import bare, says
+from tests.written import CITY, bare, says
 
 TOOLS = catalogue(offer("get_weather", parameters=dict(CITY)))
 

@@ -152,7 +152,7 @@ def test_G2_a_stop_before_anything_was_said_logs_first(text: str) -> None:
 RECORD: Mapping[str, Json] = {"calls": [{"name": "f", "result": "中" * 100}]}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from(["a", "中", "😀", "\n", "\x00"]), st.integers(0, 200_000), st.booleans())
 def test_C6_text_and_record_fit_one_frame_and_the_record_goes_first(letter: str, size: int, with_record: bool) -> None:
     text, record = fitted(letter * size, RECORD if with_record else None, "[cut]")
@@ -168,3 +168,15 @@ def test_C6_text_and_record_fit_one_frame_and_the_record_goes_first(letter: str,
 def test_C6_a_small_answer_keeps_text_and_record_untouched() -> None:
     assert fitted("hi", RECORD, "[cut]") == ("hi", RECORD)
     assert fitted("hi", None, "[cut]") == ("hi", None)
+
+
+async def test_Q4_a_fault_while_ending_still_ends_the_run() -> None:
+    """The last resort itself: a part that no notice is written for."""
+    events = stopped(InputTooLarge("history", "context-window-tokens", 2, 1), Visible(), english, None)
+    assert isinstance(events[-1], Completed | Failed)
+
+
+def test_C6_an_answer_is_not_cut_inside_a_grapheme() -> None:
+    family = "👨‍👩‍👧"
+    text, _ = fitted(family * 40_000, None, "[cut]")
+    assert text.removesuffix("\n\n[cut]").replace(family, "") == ""

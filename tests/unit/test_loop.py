@@ -16,6 +16,7 @@ from runner.conversation.record import KEY, read
 from runner.events import Answer, Completed, Event, Failed, ToolFinished, ToolStarted
 from runner.memory import UNSAID_KEY
 from tests.unit.border import (
+    ASKED,
     GONE,
     REFUSED,
     STOP,
@@ -31,8 +32,6 @@ from tests.unit.border import (
     snapshots,
     text_frame,
 )
-
-ASKED = "invoke_llm_stream"
 
 
 def pulls(*batches: list[dict[str, object]]) -> Any:

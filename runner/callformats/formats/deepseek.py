@@ -16,6 +16,7 @@ from runner.callformats.block import (
     could_begin,
     literal_at,
     skip_space,
+    unreadable,
 )
 from runner.callformats.loose_json import State, parse_before
 from runner.callformats.shapes import dumps
@@ -131,12 +132,7 @@ def _arguments(
 
 
 def _broken_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | None:
-    marker = _NEXT_MARKER.search(text, start)
-    if marker is None and not complete:
-        return None
-    stop = marker.start() if marker else len(text)
-    end = marker.end() if marker and marker[0] in _CALL_END else stop
-    return Candidate("", raw=text[start:stop], broken=True), end
+    return unreadable(text, start, complete, _NEXT_MARKER, _CALL_END)
 
 
 def _write_r1(name: str, arguments: Mapping[str, Json]) -> str:

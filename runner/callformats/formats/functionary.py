@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
-from runner.callformats.loose_json import State, parse
-from runner.callformats.shapes import dumps
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, Outcome
+from runner.callformats.shapes import dumps, of_body
 from runner.events import Json
 
 _FROM = "<|from|>assistant"
@@ -33,15 +32,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     if end is None and not complete:
         return UNFINISHED
     body = text[head.end() : end.start() if end else len(text)]
-    parsed = parse(body if end is None else body + "\n")
-    candidate = Candidate(
-        head["name"],
-        parsed.value,
-        body,
-        mended=parsed.mended,
-        cut=parsed.state is State.CUT,
-        broken=parsed.state is State.BROKEN and bool(body.strip()),
-    )
+    candidate = of_body(head["name"], body, ended=end is not None)
     if end is None:
         return Block(len(text), (candidate,))
     return Block(end.end() if end[0] == _STOP else end.start(), (candidate,))

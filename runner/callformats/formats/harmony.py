@@ -1,13 +1,12 @@
-"""gpt-oss harmony and Atem: a message with a recipient is a call."""
+"""gpt-oss harmony: a message with a recipient is a call."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
-from runner.callformats.loose_json import State, parse
-from runner.callformats.shapes import dumps
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, Outcome
+from runner.callformats.shapes import dumps, of_body
 from runner.events import Json
 
 _HEAD = re.compile(
@@ -33,15 +32,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
         return UNFINISHED
     stop = end.start() if end else len(text)
     body = text[head.end() : stop]
-    parsed = parse(body if end is None else body + "\n")
-    candidate = Candidate(
-        recipient.removeprefix("functions."),
-        parsed.value,
-        body,
-        mended=parsed.mended,
-        cut=parsed.state is State.CUT,
-        broken=parsed.state is State.BROKEN and bool(body.strip()),
-    )
+    candidate = of_body(recipient.removeprefix("functions."), body, ended=end is not None)
     closes = end is not None and end[0] != "<|start|>"
     return Block(end.end() if end and closes else stop, (candidate,))
 

@@ -15,6 +15,7 @@ from runner.callformats.block import (
     any_of,
     could_begin,
     skip_space,
+    unreadable,
 )
 from runner.callformats.loose_json import State, parse, parse_before
 from runner.callformats.shapes import dumps
@@ -74,12 +75,7 @@ def _k2_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | N
 
 
 def _broken(text: str, start: int, complete: bool) -> tuple[Candidate, int] | None:
-    marker = _NEXT_MARKER.search(text, start)
-    if marker is None and not complete:
-        return None
-    stop = marker.start() if marker else len(text)
-    end = marker.end() if marker and marker[0] == _CALL_END else stop
-    return Candidate("", raw=text[start:stop], broken=True), end
+    return unreadable(text, start, complete, _NEXT_MARKER, (_CALL_END,))
 
 
 def _write_k2(name: str, arguments: Mapping[str, Json]) -> str:
