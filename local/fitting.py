@@ -54,6 +54,9 @@ class ProviderFitting:
     def learn(self, model: str, refused: int) -> None:
         """Nothing outlives the run."""
 
+    def forget(self, model: str) -> None:
+        """Nothing was learned."""
+
     def _smaller_and_smaller(self, view: View, model: str) -> Iterator[Request]:
         units = recent_turns(view.units)
         yield self._shaped(view, units, model)

@@ -128,14 +128,8 @@ class Turns:
     async def _ask(self, model: Model, *, conclude: bool) -> Reply:
         self._visible.begin_turn()
         self._manner.begin(model.id, conclude=conclude)
-        try:
-            with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
-                request = await self._view.request(model.id, visible=self._visible.shown, conclude=conclude)
-        except InputTooLarge as fault:
-            if self._models.lineup.is_last or not self._view.is_narrowed(model.id):
-                raise
-            # What does not fit a model that refused may well fit the next one (C7).
-            raise ModelFailed(model.id, ModelTrouble.OVERFLOW, str(fault)) from fault
+        with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
+            request = await self._request(model.id, conclude=conclude)
         reader = ReplyReader(model.id)
         reading = self._manner.reading(model.id)
         seconds = self._manner.step_seconds(model.id)
@@ -148,6 +142,18 @@ class Turns:
             reply = reader.close()
             self._models.add_usage(reply.usage)
         return reading.close(reply)
+
+    async def _request(self, model_id: str, *, conclude: bool) -> Request:
+        try:
+            return await self._view.request(model_id, visible=self._visible.shown, conclude=conclude)
+        except InputTooLarge as fault:
+            if not self._models.lineup.is_last and self._view.is_narrowed(model_id):
+                # What does not fit a model that refused may well fit the next one (C7).
+                raise ModelFailed(model_id, ModelTrouble.OVERFLOW, str(fault)) from fault
+            if not self._view.widen(model_id):
+                raise
+            self._warn(f"{fault} The window was learned from a refusal; it is disbelieved once.")
+        return await self._view.request(model_id, visible=self._visible.shown, conclude=conclude)
 
     async def _read(self, model: Model, request: Request, reader: ReplyReader, reading: Reading) -> None:
         async with aclosing(model.answer(request, reader)) as fragments:

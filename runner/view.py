@@ -29,6 +29,9 @@ class Fitting(Protocol):
     def learn(self, model: str, refused: int) -> None:
         """See `Context.learn`."""
 
+    def forget(self, model: str) -> None:
+        """See `Context.forget`."""
+
 
 class RunView:
     """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal.
@@ -40,10 +43,12 @@ class RunView:
         self._view = view
         self._context = context
         self._budget_of = budget_of
+        self._widened: dict[str, Budget] = {}
         self._tightened: dict[str, Budget] = {}
         self._tokens = 0
         self._before_doubt: _Certain | None = None
         self._suspected: tuple[str, int] | None = None
+        self._disbelieved: str | None = None
         self._without_images = False
         self._calls_in_words = False
         self._gone: set[str] = set()
@@ -106,10 +111,13 @@ class RunView:
         if self._suspected is not None:
             self._context.learn(*self._suspected)
             self._suspected = None
+        if self._disbelieved is not None:
+            self._context.forget(self._disbelieved)
+            self._disbelieved = None
 
     def give_back(self) -> None:
         """The model failed all the same: the next one gets what was left out for nothing."""
-        self._suspected = None
+        self._suspected = self._disbelieved = None
         if (before := self._before_doubt) is not None:
             self._view, self._without_images, self._calls_in_words = before
             self._before_doubt = None
@@ -157,6 +165,8 @@ class RunView:
         """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
         budget = self._budget(failure.model_id)
         kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
+        if kind is not Overflow.NONE:
+            self._disbelieved = None
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
         if kind is Overflow.NONE or failure.model_id in self._tightened:
@@ -164,6 +174,16 @@ class RunView:
         if kind is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
             self._suspected = failure.model_id, self._tokens
         self._tightened[failure.model_id] = budget.tighter(self._tokens)
+        return True
+
+    def widen(self, model_id: str) -> bool:
+        """Disbelieve a window learned in an earlier run, once: not even what cannot be cut fits into it, so either the
+        refusal meant something else, or this one comes to the same. False: none was learned."""
+        budget = self._budget(model_id)
+        if budget.wider is None or budget.cap is not None:
+            return False
+        self._widened[model_id] = budget.wider
+        self._disbelieved = model_id
         return True
 
     def is_narrowed(self, model_id: str) -> bool:
@@ -174,7 +194,7 @@ class RunView:
         self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)
 
     def _budget(self, model_id: str) -> Budget:
-        return self._tightened.get(model_id) or self._budget_of(model_id)
+        return self._tightened.get(model_id) or self._widened.get(model_id) or self._budget_of(model_id)
 
 
 def _in_words(turn: AssistantTurn) -> tuple[Unit, ...]:

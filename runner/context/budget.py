@@ -19,13 +19,13 @@ NEAR: Final = 0.9
 class Budget:
     """All in tokens. `cap` is a tighter limit on the input after a refusal in this run, None without one (C7).
 
-    `learned`: the window is what a refusal in an earlier run taught, and smaller than what the owner set.
+    `wider`: the budget as the owner set it, where the window is what a refusal in an earlier run taught; else None.
     """
 
     window: int
     reserve: int
     cap: int | None = None
-    learned: bool = False
+    wider: Budget | None = None
 
     @classmethod
     def of(cls, window: int, reserve: int, *, reported: Json = None, learned: int | None = None) -> Self:
@@ -36,11 +36,11 @@ class Budget:
         known = window
         if isinstance(reported, int) and not isinstance(reported, bool) and reported > 0:
             known = min(known, reported)
-        smaller = learned is not None and LEAST_WINDOW <= learned < known
-        if learned is not None and smaller:
-            known = learned
         known = max(known, LEAST_WINDOW)
-        return cls(known, max(0, min(reserve, known // RESERVE_DIVISOR)), learned=smaller)
+        wide = cls(known, max(0, min(reserve, known // RESERVE_DIVISOR)))
+        if learned is None or not LEAST_WINDOW <= learned < known:
+            return wide
+        return cls(learned, max(0, min(reserve, learned // RESERVE_DIVISOR)), wider=wide)
 
     @property
     def input(self) -> int:
@@ -51,7 +51,7 @@ class Budget:
     @property
     def narrowed(self) -> bool:
         """Whether this model takes less than the owner's settings say; another one may take more (C7)."""
-        return self.learned or self.cap is not None
+        return self.wider is not None or self.cap is not None
 
     @property
     def near(self) -> int:

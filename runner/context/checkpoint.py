@@ -69,6 +69,10 @@ class Checkpoint:
         known = self.windows.get(model_id, refused)
         return replace(self, windows={**self.windows, model_id: min(known, refused)})
 
+    def forget(self, model_id: str) -> Checkpoint:
+        """Without the learned window of a model."""
+        return replace(self, windows={model: size for model, size in self.windows.items() if model != model_id})
+
 
 def order(cursor: str) -> int:
     """The Host's cursors are decimal numbers that grow with time. Raises ValueError otherwise."""
@@ -198,14 +202,20 @@ def merge(base: Checkpoint | None, current: Checkpoint | None, ours: Checkpoint)
     """What to write, given what this run read first, what is stored now and what it wants to store; None: nothing.
 
     Nothing stored any more where something was: the conversation was reset during the run, and what it covers is gone.
-    Another run's newer summary stays, ours is dropped. Learned windows and notes of both are kept.
+    Another run's newer summary stays, ours is dropped. Learned windows and notes of both are kept, but
+    for a window that this run forgot and no other has learned anew.
     """
     if current is None:
         return ours if base is None else None
     if current == base:
         return ours
     winner = ours if _reach(ours) > _reach(current) else current
-    windows = dict(current.windows)
+    forgotten = set(base.windows) - set(ours.windows) if base is not None else set()
+    windows = {
+        model: size
+        for model, size in current.windows.items()
+        if model not in forgotten or base is None or size != base.windows[model]
+    }
     for model, window in ours.windows.items():
         windows[model] = min(window, windows.get(model, window))
     merged = replace(winner, windows=windows, notes={**current.notes, **ours.notes})

@@ -188,6 +188,11 @@ class Context:
         if refused >= LEAST_WINDOW:
             self._checkpoint = (self._checkpoint or Checkpoint()).learn(model, refused)
 
+    def forget(self, model: str) -> None:
+        """A model took more than its learned window holds: what it refused once was refused for another reason."""
+        if self._checkpoint is not None and model in self._checkpoint.windows:
+            self._checkpoint = self._checkpoint.forget(model)
+
     def note(self, name: str, value: Json) -> None:
         """Remember something else about the conversation, next to the summary (`Checkpoint.notes`)."""
         known = self._checkpoint or Checkpoint()

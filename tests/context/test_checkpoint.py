@@ -150,6 +150,14 @@ def test_F6_of_two_runs_at_once_the_one_that_reached_further_stays_and_windows_a
     assert merge(WHOLE, theirs, replace(WHOLE, windows={})) is None
 
 
+def test_C7_a_window_that_this_run_forgot_stays_forgotten_unless_another_run_learned_it_anew() -> None:
+    base = replace(WHOLE, windows={"m": 7_000, "n": 5_000})
+    theirs = replace(base, covers_until="120")
+    merged = merge(base, theirs, base.forget("m"))
+    assert merged is not None and merged.windows == {"n": 5_000}
+    assert merge(base, theirs.learn("m", 6_000), base.forget("m")) is None
+
+
 spans_ = st.tuples(st.integers(0, 120), st.integers(0, 12)).map(lambda p: Span(str(p[0]), str(p[0] + p[1])))
 
 

@@ -226,6 +226,33 @@ async def test_C7_where_no_further_model_is_left_the_person_reads_that_it_is_too
         await assert_sound(host, run)
 
 
+async def test_C7_a_refusal_that_meant_something_else_does_not_end_the_chat_for_good() -> None:
+    """The tools alone need more than what was refused, and the model takes them after all: there is no other model."""
+    tools = [Tool(f"tool_{number}", description="word " * 60) for number in range(20)]
+    host = host_with(models=[refusing(Reason.CONTEXT_LENGTH)], tools=tools, config=window(32_000))
+    first = await host.say("Hello")
+    assert first.final_text == say(Notice.TOOLS_TOO_LARGE, Locale.EN_US)
+    assert learned(host) == {"m1": first.requests[0].tokens}
+    for _ in range(2):
+        run = await host.say("Hello again")
+        assert (run.final_text, len(run.requests)) == ("Here.", 1)
+        assert learned(host) == {}
+        await assert_sound(host, run)
+
+
+async def test_C7_a_window_that_really_is_too_small_costs_one_refusal_a_message_and_stays_learned() -> None:
+    tools = [Tool(f"tool_{number}", description="word " * 60) for number in range(20)]
+    host = host_with(
+        models=[Model("m1", default=model_that("Here."), window=1_500)], tools=tools, config=window(32_000)
+    )
+    for turn in range(3):
+        run = await host.say(f"Turn {turn}")
+        assert run.final_text == say(Notice.TOOLS_TOO_LARGE, Locale.EN_US)
+        assert len(run.requests) == 1
+        assert set(learned(host)) == {"m1"}
+        await assert_sound(host, run)
+
+
 async def test_C7_a_second_refusal_of_a_run_is_remembered_too() -> None:
     host = scene(refusing(Reason.CONTEXT_LENGTH, times=2))
     run = await host.say("And now?")

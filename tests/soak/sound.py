@@ -20,8 +20,8 @@ def breaches(host: TestHost, run: RunRecord, plants: Plants, *, cut_off: bool) -
     yield from _ending(run, cut_off=cut_off)
     yield from _answer(host, run)
     yield from (f"illegal request: {broken}" for broken in broken_rules(run))
-    # Where the Host answers no pull at all, they are named in the log.
-    named = any("could not be asked for" in line for line in run.logs)
+    # Where the Host answers no pull at all, they are named in the log; so are those read elsewhere, too late to answer.
+    named = any("could not be asked for" in line or "taken and not answered" in line for line in run.logs)
     # Nor can anybody know of a message where the Host's reply reads as an empty queue.
     named = named or any(call.fault and call.fault.kind == "malformed" for call in run.calls.of("steering_pull"))
     if run.finish_reason is not None and lost_steering(run) and not named:
