@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from demo import model, package
+from demo import model, package, wanted
 from demo.ask import ask_all
 from demo.errors import DemoError
 from demo.stage import PREFERRED_PORT, ROOT, STATE, bring_up
@@ -51,6 +51,8 @@ def up(options: argparse.Namespace) -> int:
         print(f"    password  {stage.account.password}\n")
         print("  Log in; the page with the chat and the agent's settings is")
         print(f"    {stage.langbot.api.base_url}/home/agents?id={stage.pipeline}\n")
+        print("  A new browser is shown LangBot's guide (Skip) and LangBot's own assistant at the lower edge (fold it")
+        print("  away); neither is this agent, which answers in the Debug Chat on the left.\n")
         print("  Stop with Ctrl-C; this LangBot and what you did in it are removed then.\n", flush=True)
         try:
             while not (dead := stage.dead()):
@@ -62,11 +64,7 @@ def up(options: argparse.Namespace) -> int:
 
 
 def ask(options: argparse.Namespace) -> int:
-    questions = [question for question in options.question if question.strip()]
-    if not questions and os.environ.get("LOCALAGENT_QUESTION", "").strip():
-        questions = [os.environ["LOCALAGENT_QUESTION"]]
-    if not questions:
-        raise DemoError('there is no question: make ask Q="What is your name?"')
+    questions = wanted.questions(options.question, os.environ)
     with bring_up(options.plugin, say, os.environ) as stage:
         if options.without_plugin:
             stage.langbot.api.uninstall(stage.identity.author, stage.identity.name)
