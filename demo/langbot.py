@@ -69,6 +69,15 @@ def host_settings(ports: Ports, jwt_secret: str) -> dict[str, str]:
     }
 
 
+def with_data_folder(env: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """`env` with the Host's data in `folder`.
+
+    LangBot takes a folder above its own with a main.py and a pyproject.toml for its source, and this repository is one
+    above .venv: left alone it would make a data folder here.
+    """
+    return {**env, "LANGBOT_DATA_ROOT": str(folder / "data")}
+
+
 def program(name: str) -> str:
     """The path of a program of this environment. Raises DemoError when it is not installed."""
     path = Path(sys.executable).parent / name
@@ -111,7 +120,8 @@ def start_host(
     """
     folder.mkdir(parents=True, exist_ok=True)
     # Without the flag, a Host outside a container would start a runtime of its own.
-    host = children.start("LangBot", [program("langbot"), "--standalone-runtime"], folder, env, log)
+    argv = [program("langbot"), "--standalone-runtime"]
+    host = children.start("LangBot", argv, folder, with_data_folder(env, folder), log)
     api = LangBotApi(f"http://{LOOPBACK}:{ports.web}")
     wait_until("LangBot", api.connected, HOST_SECONDS, host)
     return api, host
