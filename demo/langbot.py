@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 
+from demo import package_index
 from demo.api import LangBotApi
 from demo.errors import DemoError
 from demo.ports import LOOPBACK, Ports
@@ -106,6 +107,7 @@ def start_runtime(children: Children, folder: Path, ports: Ports, env: Mapping[s
     """Start a plugin runtime in `folder` and wait until it listens. Raises DemoError when it does not."""
     folder.mkdir(parents=True, exist_ok=True)
     argv = [program("lbp"), "rt", "--ws-control-port", str(ports.control), "--ws-debug-port", str(ports.debug)]
+    env = {**env, **package_index.variables(os.environ)}
     runtime = children.start("plugin runtime", argv, folder, env, log)
     wait_until("the plugin runtime", lambda: _runtime_lives(ports.control), RUNTIME_SECONDS, runtime)
     return runtime
