@@ -3,8 +3,10 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+ifndef PYTHON
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
   if "$$p" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then echo "$$p"; break; fi; done)
+endif
 BIN := .venv/bin
 # A question is taken letter by letter: neither make nor the shell expands a dollar in it.
 export LOCALAGENT_QUESTION := $(value Q)
