@@ -59,8 +59,8 @@ bench: dev-venv
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 package: python
-	@$(PYTHON) -m demo.bootstrap demo
-	@$(BIN)/python -m demo package
+	@$(PYTHON) -m demo.bootstrap package
+	@$(BIN)/python -m demo.package
 
 clean:
 	@rm -rf .venv .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

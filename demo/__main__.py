@@ -1,4 +1,4 @@
-"""`python -m demo up | ask | package | model`: what the Makefile calls. Progress on stderr, results on stdout."""
+"""`python -m demo up | ask | model`: what the Makefile calls. Progress on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from demo import model, package, wanted
+from demo import model, wanted
 from demo.ask import ask_all
 from demo.errors import DemoError
 from demo.stage import PREFERRED_PORT, ROOT, STATE, bring_up
@@ -72,13 +72,6 @@ def ask(options: argparse.Namespace) -> int:
     return 0
 
 
-def build(options: argparse.Namespace) -> int:
-    built = package.build(options.plugin, ROOT / "dist")
-    say(f"{len(package.files(options.plugin))} files, {built.stat().st_size // 1024} KiB")
-    print(built.relative_to(ROOT))
-    return 0
-
-
 def fetch(options: argparse.Namespace) -> int:
     print(fetch_weights(model.choose(os.environ.get("DEMO_MODEL")), cache_folder(), Watcher(say)))
     return 0
@@ -93,7 +86,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     asking.add_argument("question", nargs="*")
     asking.add_argument("--without-plugin", action="store_true", help=argparse.SUPPRESS)
     asking.set_defaults(run=ask)
-    commands.add_parser("package", help="build dist/*.lbpkg").set_defaults(run=build)
     commands.add_parser("model", help="fetch the model of DEMO_MODEL").set_defaults(run=fetch)
     return parser.parse_args(arguments)
 
