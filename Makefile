@@ -2,15 +2,18 @@
 # Needs Python 3.11 or newer and make; everything else goes into .venv.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
-  if "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$p"; break; fi; done)
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+ifndef PYTHON
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+  if "$$p" -c '$(NEW_ENOUGH)' >/dev/null 2>&1; then echo "$$p"; break; fi; done)
+endif
 BIN := .venv/bin
 # A question is taken letter by letter: neither make nor the shell expands a dollar in it.
 export LOCALAGENT_QUESTION := $(value Q)
 MODEL_SET := $(if $(MODEL_BASE_URL),,model)
 TESTS ?= tests
 
-.PHONY: help python demo ask test test-fast check bench package clean dev-venv demo-venv
+.PHONY: help python demo ask test test-fast check bench package clean dev-venv
 
 help:
 	@echo 'make demo             LangBot with this agent and a model, in the browser (Ctrl-C ends it)'
@@ -24,17 +27,20 @@ help:
 
 python:
 	@if [ -z "$(PYTHON)" ]; then echo 'localagent: Python 3.11 or newer is needed and none was found; install it, or name it: make PYTHON=/path/to/python3' >&2; exit 1; fi
+	@$(PYTHON) -c '$(NEW_ENOUGH)' >/dev/null 2>&1 || { echo 'localagent: PYTHON=$(PYTHON) does not run or is older than Python 3.11; name another: make PYTHON=/path/to/python3' >&2; exit 1; }
 
 dev-venv: python
 	@$(PYTHON) -m demo.bootstrap dev
 
-demo-venv: python
+# What is wanted is looked at before anything is installed.
+demo: python
+	@$(PYTHON) -m demo.wanted up
 	@$(PYTHON) -m demo.bootstrap demo $(MODEL_SET)
-
-demo: demo-venv
 	@exec $(BIN)/python -m demo up
 
-ask: demo-venv
+ask: python
+	@$(PYTHON) -m demo.wanted ask
+	@$(PYTHON) -m demo.bootstrap demo $(MODEL_SET)
 	@exec $(BIN)/python -m demo ask
 
 check: dev-venv
@@ -53,8 +59,8 @@ bench: dev-venv
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 package: python
-	@$(PYTHON) -m demo.bootstrap demo
-	@$(BIN)/python -m demo package
+	@$(PYTHON) -m demo.bootstrap package
+	@$(BIN)/python -m demo.package
 
 clean:
 	@rm -rf .venv .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""`python -m demo up | ask | package | model`: what the Makefile calls. Progress on stderr, results on stdout."""
+"""`python -m demo up | ask | model`: what the Makefile calls. Progress on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from demo import model, package
+from demo import model, wanted
 from demo.ask import ask_all
 from demo.bootstrap import ROOT
 from demo.errors import DemoError
@@ -52,6 +52,8 @@ def up(options: argparse.Namespace) -> int:
         print(f"    password  {stage.account.password}\n")
         print("  Log in; the page with the chat and the agent's settings is")
         print(f"    {stage.langbot.api.base_url}/home/agents?id={stage.pipeline}\n")
+        print("  A new browser is shown LangBot's guide (Skip) and LangBot's own assistant at the lower edge (fold it")
+        print("  away); neither is this agent, which answers in the Debug Chat on the left.\n")
         print("  Stop with Ctrl-C; this LangBot and what you did in it are removed then.\n", flush=True)
         try:
             while not (dead := stage.dead()):
@@ -63,22 +65,11 @@ def up(options: argparse.Namespace) -> int:
 
 
 def ask(options: argparse.Namespace) -> int:
-    questions = [question for question in options.question if question.strip()]
-    if not questions and os.environ.get("LOCALAGENT_QUESTION", "").strip():
-        questions = [os.environ["LOCALAGENT_QUESTION"]]
-    if not questions:
-        raise DemoError('there is no question: make ask Q="What is your name?"')
+    questions = wanted.questions(options.question, os.environ)
     with bring_up(options.plugin, say, os.environ) as stage:
         if options.without_plugin:
             stage.langbot.api.uninstall(stage.identity.author, stage.identity.name)
         asyncio.run(ask_all(stage, questions, lambda text: print(text, flush=True), say))
-    return 0
-
-
-def build(options: argparse.Namespace) -> int:
-    built = package.build(options.plugin, ROOT / "dist")
-    say(f"{len(package.files(options.plugin))} files, {built.stat().st_size // 1024} KiB")
-    print(built.relative_to(ROOT))
     return 0
 
 
@@ -96,7 +87,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     asking.add_argument("question", nargs="*")
     asking.add_argument("--without-plugin", action="store_true", help=argparse.SUPPRESS)
     asking.set_defaults(run=ask)
-    commands.add_parser("package", help="build dist/*.lbpkg").set_defaults(run=build)
     commands.add_parser("model", help="fetch the model of DEMO_MODEL").set_defaults(run=fetch)
     return parser.parse_args(arguments)
 

@@ -1,6 +1,7 @@
 """Make `.venv` and install requirement files into it; nothing is done when a stamp says it is all there.
 
-`python3 -m demo.bootstrap dev|demo|model …`, run by the Makefile with the system's Python: standard library only.
+`python3 -m demo.bootstrap KIND …` with the kinds of `FILES`, run by the Makefile with the system's Python: standard
+library only.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ FILES = {
     "demo": ("requirements-demo.txt",),
     "dev": ("requirements-dev.txt", "requirements.txt", "requirements-model.txt"),
     "model": ("requirements-model.txt",),
+    "package": ("requirements-package.txt",),
 }
+# What is there as well once a kind is installed.
+INCLUDED = {"demo": ("package",), "dev": ("demo", "model", "package")}
 # The versions all of this was last seen working with: LangBot leaves most of its dependencies open, and a new release
 # of one of them has stopped it before.
 CONSTRAINTS = "constraints.txt"
 # Measured with LangBot 4.11.2: 1.6 GB installed, plus what pip unpacks on the way.
-NEED_BYTES = {"demo": 2_500_000_000, "dev": 3_300_000_000, "model": 300_000_000}
+NEED_BYTES = {"demo": 2_500_000_000, "dev": 3_300_000_000, "model": 300_000_000, "package": 50_000_000}
 
 
 def requirement_files(kind: str) -> list[Path]:
@@ -76,7 +80,8 @@ def install(kind: str) -> None:
     pip.require_space(VENV, NEED_BYTES[kind], f"install the packages for {kind}")
     make_venv()
     names = " and ".join(path.name for path in requirement_files(kind))
-    print(f"localagent: installing {names} into .venv (once, some minutes)", file=sys.stderr, flush=True)
+    wait = "once, some minutes" if kind in ("demo", "dev") else "once"
+    print(f"localagent: installing {names} into .venv ({wait})", file=sys.stderr, flush=True)
     begin = time.monotonic()
     show = pip.StepLine("  pip:")
     arguments = ["install", "--progress-bar", "off", "--prefer-binary", "-c", CONSTRAINTS]
@@ -87,10 +92,8 @@ def install(kind: str) -> None:
     finally:
         show.done()
     stamp.write_text(wanted)
-    if kind == "dev":
-        # It includes the files of the others.
-        for included in ("demo", "model"):
-            (VENV / f".stamp-{included}").write_text(fingerprint(included))
+    for included in INCLUDED.get(kind, ()):
+        (VENV / f".stamp-{included}").write_text(fingerprint(included))
     print(f"localagent: installed in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from demo import wanted
 from demo.bootstrap import ROOT
 from demo.errors import DemoError
 from demo.ports import LOOPBACK
@@ -37,17 +38,15 @@ def from_environment(env: Mapping[str, str]) -> Endpoint | None:
 
     Raises DemoError with one line for an address, key or name that does not work.
     """
-    address = env.get("MODEL_BASE_URL", "").strip().rstrip("/")
+    address = wanted.address(env)
     if not address:
         return None
-    if not address.startswith(("http://", "https://")):
-        raise DemoError(f"MODEL_BASE_URL={address} is no address; it looks like http://127.0.0.1:11434/v1")
     key = env.get("MODEL_API_KEY", "").strip() or "none"
     name = env.get("MODEL_NAME", "").strip()
     offered = _offered(address, key)
     if not name:
         if len(offered) != 1:
-            raise DemoError(f"set MODEL_NAME to a model of {address}" + _examples(offered))
+            raise DemoError(f"set MODEL_NAME to a model of {address}" + (_examples(offered) or _often_v1(address)))
         name = offered[0]
     _try_out(address, key, name)
     return Endpoint(address, name, key)
@@ -55,6 +54,11 @@ def from_environment(env: Mapping[str, str]) -> Endpoint | None:
 
 def _examples(offered: list[str]) -> str:
     return f" (it offers {', '.join(offered[:5])}{', …' if len(offered) > 5 else ''})" if offered else ""
+
+
+def _often_v1(address: str) -> str:
+    """The commonest slip: servers show their own page at the bare address and answer chats below /v1."""
+    return "" if "/v1" in address else " (the address of an OpenAI-compatible endpoint often ends in /v1)"
 
 
 def _offered(address: str, key: str) -> list[str]:
@@ -75,7 +79,7 @@ def _try_out(address: str, key: str, name: str) -> None:
     if answer.status_code != 200:
         raise DemoError(
             f"the model {name} at MODEL_BASE_URL={address} does not answer: HTTP {answer.status_code} "
-            f"{one_line(answer.text, 160)}"
+            f"{one_line(answer.text, 160)}{_often_v1(address)}"
         )
     try:
         answer.json()["choices"][0]

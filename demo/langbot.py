@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 
+from demo import package_index
 from demo.api import LangBotApi
 from demo.errors import DemoError
 from demo.ports import LOOPBACK, Ports
@@ -69,6 +70,15 @@ def host_settings(ports: Ports, jwt_secret: str) -> dict[str, str]:
     }
 
 
+def with_data_folder(env: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """`env` with the Host's data in `folder`.
+
+    LangBot takes a folder above its own with a main.py and a pyproject.toml for its source, and this repository is one
+    above .venv: left alone it would make a data folder here.
+    """
+    return {**env, "LANGBOT_DATA_ROOT": str(folder / "data")}
+
+
 def program(name: str) -> str:
     """The path of a program of this environment. Raises DemoError when it is not installed."""
     path = Path(sys.executable).parent / name
@@ -97,6 +107,7 @@ def start_runtime(children: Children, folder: Path, ports: Ports, env: Mapping[s
     """Start a plugin runtime in `folder` and wait until it listens. Raises DemoError when it does not."""
     folder.mkdir(parents=True, exist_ok=True)
     argv = [program("lbp"), "rt", "--ws-control-port", str(ports.control), "--ws-debug-port", str(ports.debug)]
+    env = {**env, **package_index.variables(os.environ)}
     runtime = children.start("plugin runtime", argv, folder, env, log)
     wait_until("the plugin runtime", lambda: _runtime_lives(ports.control), RUNTIME_SECONDS, runtime)
     return runtime
@@ -111,7 +122,8 @@ def start_host(
     """
     folder.mkdir(parents=True, exist_ok=True)
     # Without the flag, a Host outside a container would start a runtime of its own.
-    host = children.start("LangBot", [program("langbot"), "--standalone-runtime"], folder, env, log)
+    argv = [program("langbot"), "--standalone-runtime"]
+    host = children.start("LangBot", argv, folder, with_data_folder(env, folder), log)
     api = LangBotApi(f"http://{LOOPBACK}:{ports.web}")
     wait_until("LangBot", api.connected, HOST_SECONDS, host)
     return api, host

@@ -1,7 +1,11 @@
-"""Build the plugin's .lbpkg: an allow-list of files in a zip that is the same, byte for byte, each time it is built."""
+"""Build the plugin's .lbpkg: an allow-list of files in a zip that is the same, byte for byte, each time it is built.
+
+`python -m demo.package [FOLDER]` builds it into dist/ of the folder, of this repository where none is named.
+"""
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +15,7 @@ import yaml
 
 from demo.errors import DemoError
 
+ROOT = Path(__file__).resolve().parent.parent
 ROOT_FILES = ("manifest.yaml", "main.py", "requirements.txt", "README.md", "LICENSE")
 REQUIRED = ("manifest.yaml", "main.py")
 FOLDERS = ("assets", "components", "config", "readme", "runner")
@@ -113,3 +118,19 @@ def _check_limits(plugin: Path, listed: list[Path]) -> None:
             raise DemoError(f"{path} has {size} bytes; LangBot takes {limit}")
     if sum(sizes.values()) > MAX_TOTAL_BYTES:
         raise DemoError(f"the package holds {sum(sizes.values())} bytes; LangBot takes {MAX_TOTAL_BYTES}")
+
+
+def main(plugin: Path) -> int:
+    try:
+        built = build(plugin, plugin / "dist")
+        size = f"{len(files(plugin))} files, {built.stat().st_size // 1024} KiB"
+    except (DemoError, OSError) as error:
+        print(f"localagent: {error}", file=sys.stderr)
+        return 1
+    print(f"localagent: {size}", file=sys.stderr)
+    print(built.relative_to(plugin))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT))

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo import endpoint, langbot, model, package, ports
-from demo.api import Account, Model
+from demo.api import Account, LangBotApi, Model
 from demo.bootstrap import ROOT
+from demo.errors import DemoError
 from demo.langbot import LangBot
 from demo.processes import Child, Children
 
@@ -84,7 +85,7 @@ def _furnish(
     model_id = bot.api.add_model(provider, described)
     say(f"installing {built.name} through LangBot")
     who = package.identity(plugin)
-    bot.api.install(built)
+    _install(bot.api, built)
     runner_id = bot.api.wait_for_runner(who.author, who.name)
     pipeline = bot.api.add_pipeline("LocalAgent demo", default=True)
     config = bot.api.default_config(runner_id, model_id)
@@ -92,6 +93,19 @@ def _furnish(
         config["context-window-tokens"] = answering.context_tokens
     bot.api.bind(pipeline, runner_id, config)
     return Stage(bot, account, who, runner_id, pipeline, answering.name, children)
+
+
+def _install(api: LangBotApi, built: Path) -> None:
+    try:
+        api.install(built)
+    except DemoError as error:
+        if "dependency" not in str(error):
+            raise
+        # LangBot keeps pip's words to itself, and this is what it means nearly every time.
+        raise DemoError(
+            f"{error}. At every start LangBot fetches the plugin's requirements (6 MB) from pypi.org or the index that "
+            "PIP_INDEX_URL names: is it within reach?"
+        ) from error
 
 
 def _keep_logs(logs: Path) -> None:

@@ -38,7 +38,7 @@ def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         (["ask", "Hi"], {"DEMO_MODEL": "7b"}, "DEMO_MODEL=7b is unknown"),
         (["ask", "Hi"], {"DEMO_PORT": "http"}, "is not a port number"),
         (["up"], {"MODEL_BASE_URL": f"http://{LOOPBACK}:{free_ports(1)[0]}/v1"}, "cannot reach the model"),
-        (["--plugin", "/nowhere", "package"], {}, "holds no plugin"),
+        (["--plugin", "/nowhere", "ask", "Hi"], {}, "holds no plugin"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_non_zero_exit(arguments: list[str], env: dict[str, str], words: str) -> None:

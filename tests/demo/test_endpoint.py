@@ -59,3 +59,9 @@ def test_a_wrong_address_is_one_clear_line(address: str, words: str) -> None:
     with pytest.raises(DemoError, match=words) as raised:
         endpoint.from_environment({"MODEL_BASE_URL": address, "MODEL_NAME": "x"})
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("env", [{}, {"MODEL_NAME": "x"}])
+def test_an_address_without_its_v1_is_told_so(model: ScriptedModel, env: dict[str, str]) -> None:
+    with pytest.raises(DemoError, match=r"often ends in /v1"):
+        endpoint.from_environment({"MODEL_BASE_URL": model.base_url.removesuffix("/v1"), **env})

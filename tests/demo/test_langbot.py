@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 from demo import langbot
 from demo.ports import Ports
 
@@ -24,3 +26,9 @@ def test_the_host_listens_on_loopback_and_calls_nobody() -> None:
     settings = langbot.host_settings(Ports(web=1, control=2, debug=3, model=4), "jwt")
     assert (settings["API__HOST"], settings["API__PORT"]) == ("127.0.0.1", "1")
     assert settings["SPACE__DISABLE_TELEMETRY"] == settings["SPACE__DISABLE_MODELS_SERVICE"] == "true"
+
+
+def test_the_host_keeps_its_data_in_the_folder_of_the_bring_up_and_makes_none_in_the_repository() -> None:
+    folder = Path("/somewhere/run-1")
+    env = langbot.with_data_folder({"HOME": "/home/ada", "LANGBOT_DATA_ROOT": "/elsewhere"}, folder)
+    assert env == {"HOME": "/home/ada", "LANGBOT_DATA_ROOT": "/somewhere/run-1/data"}

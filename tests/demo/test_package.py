@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -90,3 +92,30 @@ def test_our_own_package_holds_the_plugin_and_nothing_of_the_workshop() -> None:
     assert {"manifest.yaml", "main.py", "components/runner/default.yaml", "components/runner/default.py"} <= listed
     assert {path.split("/")[0] for path in listed} <= {*package.ROOT_FILES, *package.FOLDERS}
     assert not {"local", "weights", "demo", "bench", "tests"} & set(package.FOLDERS)
+
+
+def run(code: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_command_prints_where_the_package_is(plugin: Path) -> None:
+    done = run(["-m", "demo.package", str(plugin)])
+    assert (done.returncode, done.stdout) == (0, "dist/a-team-Thing-1.2.3.lbpkg\n")
+    assert (plugin / "dist" / "a-team-Thing-1.2.3.lbpkg").is_file()
+
+
+def test_the_command_says_in_one_line_that_there_is_no_plugin(tmp_path: Path) -> None:
+    done = run(["-m", "demo.package", str(tmp_path)])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "holds no plugin" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_package_is_built_without_LangBot_and_what_comes_with_it() -> None:
+    done = run(
+        [
+            "-c",
+            "import sys, demo.package; print(sorted({'httpx', 'psutil', 'langbot', 'websockets'} & set(sys.modules)))",
+        ]
+    )
+    assert done.stdout == "[]\n"

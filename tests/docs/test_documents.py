@@ -207,3 +207,18 @@ def test_the_changes_begin_with_the_version_of_the_package() -> None:
     version = yaml.safe_load(text_of(ROOT / "manifest.yaml"))["metadata"]["version"]
     assert re.findall(r"^## (\S+)", text_of(ROOT / "CHANGELOG.md"), flags=re.MULTILINE)[0] == version
     assert f"-{version}.lbpkg" in text_of(READMES[Locale.EN_US])
+
+
+def parts_of(page: Path) -> list[str]:
+    """What stands under each heading of the second level, in order."""
+    return re.split(r"^## .*$", text_of(page), flags=re.MULTILINE)[1:]
+
+
+@every_readme
+def test_every_readme_tells_as_many_limits_and_troubles_as_the_first(locale: Locale) -> None:
+    first, page = parts_of(READMES[Locale.EN_US]), parts_of(READMES[locale])
+    counted = {"limits": (3, r"^- \*\*"), "troubles": (6, r"^\| (?!---)")}
+    for name, (place, line) in counted.items():
+        expected = len(re.findall(line, first[place], flags=re.MULTILINE))
+        assert expected > 10, name
+        assert len(re.findall(line, page[place], flags=re.MULTILINE)) == expected, name
