@@ -85,6 +85,7 @@ class Sandbox:
         self._unlisted = False
         self._listed = False
         self._written: dict[str, None] = {}
+        self._owed: dict[str, None] = {}
         self.on_lost: Callable[[], None] = _nobody
         self.collected = Collected()
 
@@ -132,7 +133,11 @@ class Sandbox:
             raise HostCallFailed("sandbox", HostFailure.REFUSED, NOT_THERE) from failure
         self._ran = True
         self._unlisted = self._unlisted or name == "exec"
-        result = await self._host.call_tool(name, arguments)
+        try:
+            result = await self._host.call_tool(name, arguments)
+        except BaseException:
+            self._unlisted = self._unlisted or name in _WRITERS  # it may have written all the same
+            raise
         if path := exports.written_path(name, arguments, result, self._outbox):
             self._written[path] = None
         return result
@@ -145,17 +150,18 @@ class Sandbox:
         if not (self._ran and self._bound and self._attaches):
             return
         self._ran = False
-        self.collected.unsent.clear()
         try:
             async with asyncio.timeout_at(until):
                 await self._export_all(await self._outgoing())
-                if Unsent.FAILED in self.collected.unsent.values() and not self._listed:
+                failed = [path for path, why in self.collected.unsent.items() if why is Unsent.FAILED]
+                if failed and not self._listed:
                     # What `write` was told need not be what the backend calls the file.
-                    self.collected.unsent.clear()
+                    self._written.update(dict.fromkeys(failed))
                     self._unlisted = True
                     await self._export_all(await self._outgoing())
         except TimeoutError:
             self._log("sandbox: the files could not be fetched in time")
+            self.collected.unsent.update(dict.fromkeys(self._owed, Unsent.FAILED))
 
     async def _bind(self) -> None:
         """Acquire and bind, once a run, however many calls need it at the same time."""
@@ -213,11 +219,11 @@ class Sandbox:
     async def _outgoing(self) -> Sequence[str]:
         """Files of the outbox, oldest first. After `write` alone they are known; a command may have made any."""
         written = tuple(self._written)
-        self._listed = self._unlisted
-        if not self._unlisted:
-            return self._within_limit(written)
-        self._unlisted = False
+        self._owed = dict(self._written)
         self._written.clear()
+        self._listed, self._unlisted = self._unlisted, False
+        if not self._listed:
+            return self._within_limit(written)
         tool, arguments = "glob", exports.glob_arguments(self._outbox)
         if tool not in self._tools:
             tool, arguments = "exec", exports.find_arguments(self._outbox)
@@ -226,11 +232,16 @@ class Sandbox:
         except HostCallFailed as failure:
             self._log(f"sandbox: the outbox could not be listed: {failure}")
             return self._within_limit(written)
+        if not exports.is_list(listed):
+            return self._within_limit(written)
+        # What stayed behind before is in the list again, and what is not is gone.
+        self.collected.unsent.clear()
         if exports.is_incomplete(listed):
             self.collected.unsent["…"] = Unsent.LIMIT
-        return self._within_limit(exports.paths_in(listed, self._outbox) or written)
+        return self._within_limit(exports.paths_in(listed, self._outbox))
 
     async def _export_all(self, paths: Sequence[str]) -> None:
+        self._owed = dict.fromkeys(paths)
         for batch in exports.batches(paths):
             await self._export(batch)
 
@@ -248,13 +259,23 @@ class Sandbox:
                 for path in paths:
                     await self._export([path])
                 return
-            self._log(f"sandbox: {len(paths)} file(s) not exported: {failure}")
             why = exports.why_refused(failure.text)
-            self.collected.unsent.update(dict.fromkeys(paths, why))
+            self._settled(paths, why)
+            if why is not None:
+                self._log(f"sandbox: {len(paths)} file(s) not exported: {failure}")
             return
+        self._settled(paths, None)
         self.collected.file_ids.update({file.id: file.name for file in files})
         for warning in {file.warning for file in files if file.warning}:
             self._log(f"sandbox: {warning}")
+
+    def _settled(self, paths: Sequence[str], why: Unsent | None) -> None:
+        """Note what became of paths: None, nothing stays behind."""
+        for path in paths:
+            self._owed.pop(path, None)
+            self.collected.unsent.pop(path, None)
+            if why is not None:
+                self.collected.unsent[path] = why
 
 
 def _nobody() -> None:
