@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from runner import clock
 from runner.answering import EVENT_REPLY
 from runner.conversation.cut import head
 from runner.errors import HostCallFailed, HostFailure
@@ -85,8 +86,11 @@ class _Stream:
             return _Sent.YES if self.finishing else _Sent.NO
         if self.finishing and self.live:
             return _Sent.YES  # it stands there; only the end of the stream was not confirmed
-        if self.failure.kind in _SURELY_NOT_DONE or self.asked != whole:
+        if self.asked != whole:
             return _Sent.NO
+        if self.failure.kind in _SURELY_NOT_DONE and not self.live:
+            return _Sent.NO
+        # When the run ends, the Host brings a visible card up to the newest text it was asked for, refused or not.
         # A buffered stream sends nothing before its end.
         return _Sent.NO if self.live is False and not self.finishing else _Sent.MAYBE
 
@@ -134,13 +138,15 @@ class Replier:
             self._post(Log("nothing was sent: this run has no right to use event_reply", "error"))
             return
         whole = bounded(text, cut_note)
-        sent = await self._by_stream(whole, seconds / 2) if self._streams else _Sent.NO
+        last = 1 if files else 0
+        end = clock.now() + seconds
+        sent = await self._by_stream(whole, _share(end, 2 + last)) if self._streams else _Sent.NO
         if sent is _Sent.MAYBE:
             self._post(Log("the reply may not have arrived; it is not sent twice", "error"))
         if sent is _Sent.NO:
-            await self._by_tool(whole, seconds / 2)
+            await self._by_tool(whole, _share(end, 1 + last))
         if files:
-            await self._send_files(files, seconds / 2)
+            await self._send_files(files, _share(end, 1))
 
     async def give_up(self) -> None:
         """End a stream without finishing it. Does nothing when none is open."""
@@ -221,6 +227,11 @@ class Replier:
             self._post(ToolFinished(call, EVENT_REPLY, result))
         elif call is not None:
             self._post(ToolFinished(call, EVENT_REPLY, error=head(str(failure), _EVENT_CHARACTERS)))
+
+
+def _share(end: float, steps: int) -> float:
+    """Seconds for the next of so many steps that have to be over at `end`, whatever those before it took."""
+    return max(0.0, end - clock.now()) / steps
 
 
 async def _answer_to(sending: Awaitable[object], seconds: float) -> object:

@@ -131,10 +131,20 @@ def whole(adapter: Adapter, host: Host) -> int:
         (lambda: Adapter(native=True, breaks_at=1), lambda: Reply(ANSWER)),
         (lambda: Adapter(native=True, breaks_at=2), lambda: Reply(ANSWER)),
         (lambda: Adapter(native=True, breaks_at=2, for_good=False), lambda: Reply(ANSWER)),
+        (lambda: Adapter(native=True, breaks_at=2, for_good=False), lambda: Reply(ANSWER, chunks=2, chunk_delay=0.5)),
         (lambda: Adapter(native=False, breaks_at=1), slowly),
         (lambda: Adapter(native=False, breaks_at=1), lambda: Reply(ANSWER)),
     ],
-    ids=["first", "second", "only one", "the end", "the end, once", "buffered, slowly", "buffered, at once"],
+    ids=[
+        "first",
+        "second",
+        "only one",
+        "the end",
+        "the end, once",
+        "the last text, once",
+        "buffered, slowly",
+        "buffered, at once",
+    ],
 )
 async def test_J2_whatever_breaks_in_the_adapter_the_answer_arrives_whole_once(
     adapter: Callable[[], Adapter], reply: Callable[[], Reply]

@@ -215,6 +215,16 @@ async def test_J2_the_time_limit_is_told_to_the_person_before_the_host_ends_the_
     assert run.status == "completed"
 
 
+async def test_J2_a_platform_that_answers_nothing_costs_no_run_its_end_when_time_is_up() -> None:
+    host = agent(config={"timeout": 5}, replies=[Reply("Slow beginnings", chunks=3, chunk_delay=9.0)])
+    host.fail("reply_stream", Fault.hang(), times=None)
+    host.fail("call_tool", Fault.hang(), times=None)
+    run = await host.say("Hurry")
+    check(run, host)
+    assert (run.status, run.finish_reason) == ("completed", "error")
+    assert any("could not be sent" in line for line in run.logs)
+
+
 async def test_J2_a_stopped_run_finishes_what_it_had_shown() -> None:
     host = agent(replies=[Reply("Once upon a time there was", chunks=6, chunk_delay=0.5)])
     host.when("reply_stream", lambda: host.cancel(), nth=2)

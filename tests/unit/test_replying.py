@@ -113,6 +113,38 @@ async def test_J2_a_whole_text_whose_fate_is_unknown_is_not_sent_twice() -> None
     assert any("may not have arrived" in line for line in scene.errors())
 
 
+async def test_J2_a_visible_card_that_refuses_the_whole_text_gets_it_at_the_end_and_it_is_not_sent_twice() -> None:
+    scene = Scene("streaming", refused("too many changes"))
+    scene.replier.show("half")
+    await settle()
+    await scene.replier.close("half and half", seconds=1)
+    assert scene.operations[:2] == [("update", "half"), ("update", "half and half")]
+    assert scene.tool_replies == []
+    assert any("may not have arrived" in line for line in scene.errors())
+
+
+async def test_J2_a_visible_card_that_refuses_a_part_of_the_text_leaves_the_whole_to_the_tool() -> None:
+    scene = Scene("streaming", refused("too many changes"))
+    for text in ("half", "half and"):
+        scene.replier.show(text)
+        await settle()
+    await scene.replier.close("half and half", seconds=1)
+    assert scene.tool_replies == ["half and half"]
+
+
+@pytest.mark.parametrize("files", [(), ("file-1",)])
+async def test_J2_a_host_that_answers_nothing_at_all_costs_no_more_than_the_time_there_is(
+    files: tuple[str, ...],
+) -> None:
+    scene = Scene(None)
+    scene.handler.answers["call_tool"] = scene.handler.answers["call_platform_api"] = None
+    scene.replier.show("half")
+    await settle()
+    async with asyncio.timeout(3.0):
+        await scene.replier.close("half and half", files, seconds=2.0)
+    assert len(scene.errors()) == (2 if files else 1)
+
+
 async def test_J2_giving_up_drops_the_stream() -> None:
     scene = Scene("streaming")
     scene.replier.show("half")
