@@ -27,6 +27,9 @@ _EVENT_CHARACTERS = 4_000
 _WORTH_KEEPING = ("mock", "delivery")
 """Keys of the Host's answer for the run log; the debug page tells by `mock` that nothing was really sent."""
 
+NO_RIGHT = "nothing was sent: this run has no right to use event_reply"
+"""For the bot's owner, where the platform or the event does not let the run answer."""
+
 _LETTING_GO = 0.3
 """Seconds that a stream which is given up may take to say so; the Host closes it in any case at the end of the run."""
 
@@ -135,7 +138,7 @@ class Replier:
         Never raises for what the Host does: a failure is logged, and the run completes all the same.
         """
         if not self._granted:
-            self._post(Log("nothing was sent: this run has no right to use event_reply", "error"))
+            self._post(Log(NO_RIGHT, "error"))
             return
         whole = bounded(text, cut_note)
         last = 1 if files else 0

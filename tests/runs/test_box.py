@@ -438,6 +438,18 @@ async def test_J4_files_that_an_agent_cannot_send_cost_neither_text_nor_run(faul
     assert await orphans(host) == []
 
 
+async def test_J4_files_of_a_run_that_may_not_reply_stay_in_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    box = Box()
+    making(box, **{"a.txt": b"a"})
+    host = host_with(box, replies=[run_command(), "The answer."], mode="agent")
+    monkeypatch.setattr(host.world.platform, "tools", lambda _event, _allowed: [])
+    run = await host.say("go")
+    assert "sent to the chat" not in run.requests[0].text
+    assert "export_box_files" not in run.calls.names
+    assert [path.rsplit("/", 1)[-1] for path in box.files] == ["a.txt"]
+    assert (run.status, run.final_text) == ("completed", "The answer.")
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.kind)
 async def test_Q4_a_list_that_fails_costs_the_files_only(fault: Fault) -> None:
     box = Box()

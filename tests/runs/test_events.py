@@ -176,6 +176,17 @@ async def test_J2_a_run_without_the_right_to_reply_completes_and_says_why_nothin
     assert any("no right to use event_reply" in line for line in run.logs)
 
 
+async def test_J2_a_model_without_the_reply_tool_is_not_blamed_for_the_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = agent(reply="model", replies=[ANSWER])
+    monkeypatch.setattr(host.world.platform, "tools", lambda _event, _allowed: [])
+    run = await host.say("Where is the kettle?")
+    check(run, host)
+    assert (run.status, run.final_text, host.world.platform.replies) == ("completed", ANSWER, [])
+    assert EVENT_REPLY not in run.requests[0].system
+    assert any("no right to use event_reply" in line for line in run.logs)
+    assert not any("the model did not call" in line for line in run.logs)
+
+
 # J2: notices take the same way
 
 
@@ -458,6 +469,15 @@ async def test_J3_a_tool_that_changes_things_is_not_run_again_after_a_time_out()
     run = await host.event("friend.request_received", {"request_id": "7"}, conversation=None)
     check(run, host)
     assert run.calls.count("call_tool") == 1
+
+
+async def test_J3_two_equal_calls_in_one_reply_kick_once() -> None:
+    kicks = [ToolCall("event_kick_member", {}, id="same"), ToolCall("event_kick_member", {}, id="other")]
+    host = agent(replies=[Reply(tool_calls=kicks), "Removed."])
+    run = await host.event("group.member_joined", {}, sender="u7", conversation="group_9")
+    check(run, host)
+    assert host.world.platform.actions == [("event_kick_member", {})]
+    assert len(run.of("tool.call.completed")) == 2
 
 
 # J5: messages of one chat at the same time
