@@ -19,6 +19,7 @@ from langbot_plugin.api.entities.builtin.runner.box import BoxBinding
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Box as BoxSettings
+from runner import clock
 from runner.conversation.attachments import Attached, Place, attached
 from runner.conversation.current import NOWHERE
 from runner.errors import HostCallFailed, HostFailure
@@ -34,6 +35,8 @@ BIND_SECONDS: Final = 90.0
 """A backend may have to start a container for it."""
 
 IMPORT_SECONDS: Final = 60.0
+IMPORTS_SECONDS: Final = 120.0
+"""For one file, and for all of a message: the person waits for their answer meanwhile."""
 
 NOT_THERE: Final = (
     "The sandbox cannot be used now, so nothing was run, and its tools are not offered any more for this message. "
@@ -203,13 +206,16 @@ class Sandbox:
             self.on_lost()
 
     async def _import(self, files: Sequence[Attached]) -> Mapping[str, Place]:
-        async with asyncio.TaskGroup() as group:
-            asked = {file.ref: group.create_task(self._import_one(file.ref)) for file in files if file.ref}
-        return {ref: task.result() for ref, task in asked.items()}
+        """One after the other: the Host takes them so, and one that waits behind others would use up its own time."""
+        end = clock.now() + IMPORTS_SECONDS
+        refs = dict.fromkeys(file.ref for file in files if file.ref)
+        return {ref: await self._import_one(ref, min(IMPORT_SECONDS, end - clock.now())) for ref in refs}
 
-    async def _import_one(self, ref: str) -> Place:
+    async def _import_one(self, ref: str, seconds: float) -> Place:
         try:
-            async with asyncio.timeout(IMPORT_SECONDS):
+            if seconds <= 0:
+                raise TimeoutError
+            async with asyncio.timeout(seconds):
                 file = await self._host.import_attachment(ref)
         except (HostCallFailed, TimeoutError) as failure:
             self._log(f"sandbox: {ref} was not imported: {failure or 'no answer in time'}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from components.runner.default import DefaultRunner
+from runner import box as box_module
 from runner import closing
 from tests.host import (
     Attachment,
@@ -169,6 +171,45 @@ async def test_H2_a_file_that_fails_is_named_and_the_others_go_on() -> None:
     assert "attachment-0/report.pdf]" in said and "attachment-2/more.csv]" in said
     assert "[file: bad.bin, 3 bytes, could not be put into the sandbox]" in said
     assert run.calls.names.count("import_box_attachments") == 3
+
+
+async def test_H2_files_are_imported_one_by_one() -> None:
+    box = Box()
+    host = host_with(box, replies=["Read."])
+    under_way, most = 0, 0
+
+    async def slowly(data: dict[str, Any]) -> dict[str, Any]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        (ref,) = data["attachment_ids"]
+        return {"items": [{"id": ref, "name": ref, "type": "File", "size": 3, "path": f"/workspace/inbox/{ref}"}]}
+
+    host.answer_with("import_box_attachments", slowly)
+    run = await host.say("read", attachments=[Attachment("same.txt", f"YWJ{place}") for place in range(12)])
+    assert (most, run.calls.names.count("import_box_attachments")) == (1, 12)
+    assert all(
+        f"[file: same.txt, 3 bytes, /workspace/inbox/attachment-{place}]" in run.requests[0].last_user
+        for place in range(12)
+    )
+
+
+async def test_H2_a_file_that_hangs_costs_its_own_time_and_all_of_them_together_no_more_than_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(box_module, "IMPORT_SECONDS", 0.2)
+    files = [Attachment(f"{place}.txt", f"YWJ{place}") for place in range(9)]
+    host = host_with(Box(), replies=["Read.", "Read."])
+    host.fail("import_box_attachments", Fault.hang())
+    one = await host.say("read", attachments=files)
+    assert one.requests[0].last_user.count("could not be put into the sandbox") == 1
+    monkeypatch.setattr(box_module, "IMPORTS_SECONDS", 0.5)
+    host.fail("import_box_attachments", Fault.hang(), times=None)
+    all_of_them = await host.say("read", attachments=files)
+    assert all_of_them.requests[0].last_user.count("could not be put into the sandbox") == 9
+    assert all_of_them.calls.names.count("import_box_attachments") <= 3
 
 
 async def test_H2_a_picture_is_seen_and_has_a_place() -> None:
