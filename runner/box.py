@@ -20,8 +20,7 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Box as BoxSettings
 from runner import clock
-from runner.conversation.attachments import Attached, Place, attached
-from runner.conversation.current import NOWHERE
+from runner.conversation.attachments import NOWHERE, Attached, Place, attached
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json
 from runner.host import Host
