@@ -39,6 +39,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
         parsed.value,
         body,
         mended=parsed.mended,
+        exact=parsed.exact,
         cut=parsed.state is State.CUT,
         broken=parsed.state is State.BROKEN and bool(body.strip()),
     )
