@@ -79,6 +79,7 @@ class Sandbox:
         self._key = reuse_key(settings.session_template, chat_of(ctx))
         self._required: str | None = None
         self._asked = False
+        self._run_id = ctx.run_id
         self._outbox = f"/workspace/outbox/{ctx.run_id}"
         self._bound = False
         self._lost = not self._wanted
@@ -187,8 +188,8 @@ class Sandbox:
                 raise
             box_id = await self._host.acquire_box(self._required)
         binding = await self._host.bind_box(box_id)
-        if not exports.is_outbox(binding.outbox.rstrip("/")):
-            raise HostCallFailed("bind_box", HostFailure.MALFORMED, "its outbox is none of a run")
+        if not exports.is_outbox(binding.outbox.rstrip("/"), self._run_id):
+            raise HostCallFailed("bind_box", HostFailure.MALFORMED, "its outbox is none of this run")
         return binding
 
     async def _ask_status(self) -> None:

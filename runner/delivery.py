@@ -22,6 +22,8 @@ _PAST_THE_END = 1.8
 
 _LEAST_SECONDS = 0.3
 
+_NOT_CALLED = "the model did not call event_reply, so nothing was sent"
+
 
 class Delivery:
     """Sends the answer of one run. Where the Host delivers (a pipeline), it does nothing at all."""
@@ -106,4 +108,5 @@ class Delivery:
         elif not self._granted:
             self._outbox.post(Log(NO_RIGHT, "error"))
         elif not self.spoke:
-            self._outbox.post(Log("the model did not call event_reply, so nothing was sent", "warning"))
+            why = "the Host confirmed no event_reply of the model" if self._spoken.tried else _NOT_CALLED
+            self._outbox.post(Log(why, "warning"))

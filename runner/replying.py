@@ -39,15 +39,20 @@ CallTool = Callable[[str, dict[str, Json]], Awaitable[Json]]
 
 
 class Spoken:
-    """What the model itself sent by `event_reply`; listens between the tools of a run and the Host."""
+    """What the model itself sent by `event_reply`; listens between the tools of a run and the Host.
+
+    `texts`: what the Host confirmed; `tried`: whether anything was to be sent, confirmed or not.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.tried = False
 
     def heard(self, call_tool: CallTool) -> CallTool:
         """The same tools; what they send is noted once the Host has confirmed it."""
 
         async def call(name: str, arguments: dict[str, Json]) -> Json:
+            self.tried = self.tried or name == EVENT_REPLY
             result = await call_tool(name, arguments)
             if name == EVENT_REPLY and not refused(result):
                 self.texts.append(str(arguments.get("text", "")))

@@ -34,9 +34,9 @@ class Unsent(Enum):
     FAILED = "failed"
 
 
-def is_outbox(path: str) -> bool:
-    """Whether a folder can be a run's outbox: an absolute path of a folder in a folder at least, nothing odd in it."""
-    return path.startswith("/") and len(path.split("/")) > 2 and _is_plain(path)
+def is_outbox(path: str, run_id: str) -> bool:
+    """Whether a folder can be this run's outbox: an absolute path in a folder at least, named by the run."""
+    return path.startswith("/") and len(path.split("/")) > 2 and path.endswith(f"/{run_id}") and _is_plain(path)
 
 
 def is_own(path: str, outbox: str) -> bool:

@@ -273,6 +273,24 @@ async def test_H3_more_than_twenty_files_go_out_in_several_calls() -> None:
     assert run.calls.names.count("export_box_files") == 3
 
 
+async def test_H3_of_hundreds_of_files_a_hundred_are_sent_and_the_person_is_told_of_the_rest() -> None:
+    box = Box()
+    making(box, **{f"{place}.txt": b"x" for place in range(350)})
+    run = await host_with(box, replies=[run_command(), "Here."]).say("go")
+    assert (len(run.files), run.calls.names.count("export_box_files")) == (100, 5)
+    assert run.answer == "Here.\n\n[Too large or too many to be sent: …]"
+
+
+async def test_H3_an_outbox_of_another_run_is_no_sandbox_of_this_one() -> None:
+    box = Box(files={"/workspace/outbox/other/secret.txt": b"s"})
+    host = host_with(box, replies=[run_command(), "Without it."], tools=[Tool("look")])
+    host.fail("bind_box", Fault.malformed({"box_id": "x", "outbox": "/workspace/outbox/other"}))
+    run = await host.say("go")
+    assert (run.answer, run.files) == ("Without it.", [])
+    assert any("its outbox is none of this run" in line for line in run.logs)
+    assert "export_box_files" not in run.calls.names
+
+
 async def test_H3_files_made_before_and_after_a_follow_up_all_go_out_once() -> None:
     box = Box()
     making(box, first=b"1")

@@ -14,7 +14,7 @@ from components.runner.default import DefaultRunner
 from runner.answering import EVENT_REPLY
 from runner.conversation.happened import DATA_CHARACTERS
 from runner.outbox import pause_after
-from tests.host import Fault, ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
+from tests.host import Fault, Model, ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
 from tests.host.host import TestHost as Host
 from tests.host.script import text_of
 
@@ -153,6 +153,16 @@ async def test_J2_model_that_only_writes_sends_nothing_and_the_log_says_so() -> 
     check(run, host)
     assert (host.world.platform.replies, run.calls.count("reply_stream"), run.final_text) == ([], 0, ANSWER)
     assert any("nothing was sent" in line for line in run.logs)
+
+
+@pytest.mark.parametrize("fault", [Fault.timeout(), Fault.error(), Fault.lost()], ids=lambda fault: fault.kind)
+async def test_J2_a_reply_of_the_model_that_was_not_confirmed_is_named_as_that(fault: Fault) -> None:
+    host = agent(reply="model", replies=[Reply(tool_calls=[ToolCall(EVENT_REPLY, {"text": ANSWER})]), "Answered."])
+    host.fail("call_tool", fault)
+    run = await host.say("Where is the kettle?")
+    check(run, host)
+    assert any("confirmed no event_reply" in line for line in run.logs)
+    assert not any("did not call" in line for line in run.logs)
 
 
 async def test_J2_text_before_a_tool_call_is_part_of_the_one_reply() -> None:
@@ -478,6 +488,40 @@ async def test_J3_two_equal_calls_in_one_reply_kick_once() -> None:
     check(run, host)
     assert host.world.platform.actions == [("event_kick_member", {})]
     assert len(run.of("tool.call.completed")) == 2
+
+
+KICK = ToolCall("event_kick_member", {})
+
+
+async def kicked(host: Host) -> int:
+    """How often the new member was kicked in a run that is sound otherwise."""
+    run = await host.event("group.member_joined", {}, sender="u7", conversation="group_9")
+    check(run, host)
+    assert run.status == "completed"
+    return len(host.world.platform.actions)
+
+
+async def test_J3_past_the_last_allowed_round_nothing_is_changed_any_more() -> None:
+    rounds = [Reply(tool_calls=[KICK])] * 3
+    host = agent(config={"max-tool-iterations": 1}, replies=[*rounds, "Removed."])
+    assert await kicked(host) == 1
+
+
+async def test_J3_a_call_in_a_reply_that_was_cut_off_changes_nothing() -> None:
+    host = agent(replies=[Reply("I remove", tool_calls=[KICK], finish_reason="length"), "Could not."])
+    assert await kicked(host) == 0
+
+
+async def test_J3_a_model_that_fails_behind_its_call_leaves_the_kick_to_the_next() -> None:
+    broken = Model("m1", replies=[Reply(tool_calls=[KICK], error="connection failed", error_after=9)])
+    host = agent(models=[broken, Model("m2", replies=[Reply(tool_calls=[KICK]), "Removed."])])
+    assert await kicked(host) == 1
+
+
+@pytest.mark.parametrize("mode", ["parallel", "serial"])
+async def test_J3_each_round_may_change_something_once(mode: str) -> None:
+    rounds = [Reply(tool_calls=[KICK, KICK]), Reply(tool_calls=[KICK])]
+    assert await kicked(agent(config={"tool-execution-mode": mode}, replies=[*rounds, "Removed."])) == 2
 
 
 # J5: messages of one chat at the same time

@@ -53,9 +53,27 @@ def test_H3_nothing_else_is_ever_exported(path: str) -> None:
     assert not is_own(path, OUTBOX)
 
 
-@pytest.mark.parametrize("path", ["", "/", "/workspace", "workspace/outbox/1", "/a/../b", "/workspace/outbox/"])
-def test_H3_an_outbox_that_is_no_folder_of_its_own_is_refused(path: str) -> None:
-    assert not is_outbox(path)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/run-1",
+        "workspace/outbox/run-1",
+        "/a/../run-1",
+        "/workspace/outbox",
+        "/workspace/outbox/",
+        "/workspace/outbox/run-2",
+        "",
+        "/workspace/outbox/another-run-1",
+        "/workspace/outbox/run-1/",
+    ],
+)
+def test_H3_an_outbox_that_is_no_folder_of_this_run_is_refused(path: str) -> None:
+    assert not is_outbox(path, "run-1")
+
+
+def test_H3_the_outbox_of_the_run_is_its_own() -> None:
+    assert is_outbox(OUTBOX, "run-1")
 
 
 def test_H3_a_list_is_read_oldest_first_without_folders_and_strangers() -> None:
