@@ -87,8 +87,8 @@ class Host(Protocol):
         Leaving it finishes the reply; leaving it by an exception gives it up (J2).
         """
 
-    async def reply_files(self, file_ids: Sequence[str]) -> None:
-        """Send exported files to where the event came from (J4)."""
+    async def reply_files(self, file_ids: Sequence[str]) -> Json:
+        """Send exported files to where the event came from; what the platform says to that (J4)."""
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
         """What one knowledge base finds, in the engine's order; entries nobody can read are left out (§7.8)."""
@@ -205,9 +205,9 @@ class ProxyHost:
 
                 yield update
 
-    async def reply_files(self, file_ids: Sequence[str]) -> None:
+    async def reply_files(self, file_ids: Sequence[str]) -> Json:
         with _failures("reply_files"):
-            await self._api.reply_files(list(file_ids))
+            return cast(Json, await self._api.reply_files(list(file_ids)))
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
         with _failures("retrieve"):

@@ -180,6 +180,20 @@ async def test_J4_files_that_cannot_be_sent_cost_neither_text_nor_run() -> None:
     assert any("1 files could not be sent" in line for line in scene.errors())
 
 
+async def test_J4_a_refusal_in_the_answer_to_files_is_a_failure_and_what_was_only_simulated_says_so() -> None:
+    for answer, error in (
+        ({"ok": False, "mock": True, "error": "let it fail"}, True),
+        ({"ok": True, "mock": True}, False),
+    ):
+        scene = Scene("streaming")
+        scene.handler.answers["call_platform_api"] = {"result": answer}
+        await scene.replier.close("Here it is.", ["file-1"], seconds=1)
+        ended = [event for event in scene.events if isinstance(event, ToolFinished)][-1]
+        assert bool(ended.error) is error
+        assert error or ended.result == {"sent": True, "mock": True}
+        assert any("1 files could not be sent" in line for line in scene.errors()) is error
+
+
 def test_J2_a_reply_holds_two_hundred_thousand_characters_and_says_when_it_was_cut() -> None:
     assert bounded("x" * STREAM_CHARACTERS, "[cut]") == "x" * STREAM_CHARACTERS
     cut = bounded("x" * (STREAM_CHARACTERS + 1), "[cut]")
