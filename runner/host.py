@@ -84,7 +84,8 @@ class Host(Protocol):
     def reply_stream(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[str]]]:
         """One streamed reply to the event: the function takes all of the text so far and tells the delivery.
 
-        Leaving it finishes the reply; leaving it by an exception gives it up (J2).
+        Leaving it finishes the reply; leaving it by an exception gives it up (J2). A text may be told twice: each takes
+        the place of the one before.
         """
 
     async def reply_files(self, file_ids: Sequence[str]) -> Json:
@@ -201,7 +202,8 @@ class ProxyHost:
             async with self._api.reply_stream() as stream:
 
                 async def update(text: str) -> str:
-                    return str((await stream.update(text))["delivery"])
+                    with _failures("reply_stream"):
+                        return str((await stream.update(text))["delivery"])
 
                 yield update
 

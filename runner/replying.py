@@ -38,6 +38,10 @@ CallTool = Callable[[str, dict[str, Json]], Awaitable[Json]]
 """Asks the Host to run a tool by the Host's name; raises HostCallFailed."""
 
 
+Update = Callable[[str], Awaitable[str]]
+"""Tells a reply stream all of the text so far; its answer is the delivery. Raises HostCallFailed."""
+
+
 class Spoken:
     """What the model itself sent by `event_reply`; listens between the tools of a run and the Host.
 
@@ -191,11 +195,29 @@ class Replier:
             async with self._host.reply_stream() as update:
                 while (text := await self._next()) is not None:
                     stream.asked = text
-                    stream.delivery = await update(text)
+                    stream.delivery = await self._updated(update, text)
                     stream.said, stream.live = text, stream.delivery == "streaming"
                 stream.finishing = True
         except HostCallFailed as failure:
             stream.failure = failure
+
+    async def _updated(self, update: Update, text: str) -> str:
+        """One update. One that fails is looked at again at the end: if its text is the whole one, it is made once more,
+        since nothing else may be sent when it is not known whether the person has that.
+        """
+        try:
+            return await update(text)
+        except HostCallFailed as failure:
+            if failure.kind is HostFailure.DENIED or text != await self._ended():
+                raise
+        return await update(text)
+
+    async def _ended(self) -> str:
+        """The whole text, once it is known."""
+        while self._whole is None:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._whole
 
     async def _next(self) -> str | None:
         """The next text to send: the newest one, and nothing before the end where it would not be seen."""

@@ -13,7 +13,7 @@ from runner.events import Event, Log, ToolFinished, ToolStarted
 from runner.host import STREAM_CHARACTERS
 from runner.replying import Replier, bounded
 
-from .border import ALL_APIS, Handler, context, host_over
+from .border import ALL_APIS, GONE, Handler, context, host_over
 
 REPLY_TOOL = {"tool_name": "event_reply", "tool_type": "platform", "operations": ["detail", "call"]}
 
@@ -121,6 +121,21 @@ async def test_J2_a_visible_card_that_refuses_the_whole_text_gets_it_at_the_end_
     assert scene.operations[:2] == [("update", "half"), ("update", "half and half")]
     assert scene.tool_replies == []
     assert any("may not have arrived" in line for line in scene.errors())
+
+
+@pytest.mark.parametrize("delivery", ["streaming", "buffered"])
+@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("failure", [refused("busy"), refused("ActionCallTimeoutError: timed out"), GONE])
+async def test_J2_the_whole_text_is_told_to_the_stream_once_more_before_anything_is_given_up(
+    failure: Exception, shown: bool, delivery: str
+) -> None:
+    scene = Scene(failure, delivery)
+    if shown:
+        scene.replier.show("all of it")
+        await settle()
+    await scene.replier.close("all of it", seconds=1)
+    assert scene.operations == [("update", "all of it"), ("update", "all of it"), ("finish", "all of it")]
+    assert (scene.tool_replies, scene.errors()) == ([], [])
 
 
 async def test_J2_a_visible_card_that_refuses_a_part_of_the_text_leaves_the_whole_to_the_tool() -> None:
