@@ -197,6 +197,19 @@ async def test_J2_a_model_without_the_reply_tool_is_not_blamed_for_the_silence(m
     assert not any("the model did not call" in line for line in run.logs)
 
 
+@pytest.mark.parametrize("reply", ["auto", "model"])
+@pytest.mark.parametrize("message", [True, False])
+async def test_J2_without_streamed_models_the_same_side_replies_once(reply: str, message: bool) -> None:
+    by_runner = reply == "auto" and message
+    by_model = [Reply(tool_calls=[ToolCall(EVENT_REPLY, {"text": ANSWER})]), "Done."]
+    host = agent(reply=reply, replies=[ANSWER] if by_runner else by_model)
+    host.manifest.permissions.models.remove("stream")
+    run = await (host.say("Where?") if message else host.event("group.member_joined", {}, conversation="group_9"))
+    check(run, host)
+    assert "invoke_llm" in run.calls.names and "invoke_llm_stream" not in run.calls.names
+    assert (host.world.platform.replies, bool(called(run))) == ([ANSWER], not by_runner)
+
+
 # J2: notices take the same way
 
 
