@@ -73,7 +73,7 @@ async def assemble(
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
     lines = tuple(filter(None, [_skills(ctx, catalogue), system_line(catalogue, answering)]))
     question = (
-        event_turn(ctx)
+        event_turn(ctx, sandbox_task.result())
         if answering is Answering.NOBODY
         else current_turn(
             ctx.input,

@@ -19,8 +19,8 @@ from langbot_plugin.api.entities.builtin.runner.box import BoxBinding
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Box as BoxSettings
-from runner.conversation.attachments import Attached, Place, attached
-from runner.conversation.current import NOWHERE
+from runner import clock
+from runner.conversation.attachments import NOWHERE, Attached, Place, attached
 from runner.errors import HostCallFailed, HostFailure
 from runner.events import Json
 from runner.host import Host
@@ -34,6 +34,8 @@ BIND_SECONDS: Final = 90.0
 """A backend may have to start a container for it."""
 
 IMPORT_SECONDS: Final = 60.0
+IMPORTS_SECONDS: Final = 120.0
+"""For one file, and for all of a message: the person waits for their answer meanwhile."""
 
 NOT_THERE: Final = (
     "The sandbox cannot be used now, so nothing was run, and its tools are not offered any more for this message. "
@@ -77,6 +79,7 @@ class Sandbox:
         self._key = reuse_key(settings.session_template, chat_of(ctx))
         self._required: str | None = None
         self._asked = False
+        self._run_id = ctx.run_id
         self._outbox = f"/workspace/outbox/{ctx.run_id}"
         self._bound = False
         self._lost = not self._wanted
@@ -85,6 +88,7 @@ class Sandbox:
         self._unlisted = False
         self._listed = False
         self._written: dict[str, None] = {}
+        self._owed: dict[str, None] = {}
         self.on_lost: Callable[[], None] = _nobody
         self.collected = Collected()
 
@@ -132,7 +136,11 @@ class Sandbox:
             raise HostCallFailed("sandbox", HostFailure.REFUSED, NOT_THERE) from failure
         self._ran = True
         self._unlisted = self._unlisted or name == "exec"
-        result = await self._host.call_tool(name, arguments)
+        try:
+            result = await self._host.call_tool(name, arguments)
+        except BaseException:
+            self._unlisted = self._unlisted or name in _WRITERS  # it may have written all the same
+            raise
         if path := exports.written_path(name, arguments, result, self._outbox):
             self._written[path] = None
         return result
@@ -145,17 +153,18 @@ class Sandbox:
         if not (self._ran and self._bound and self._attaches):
             return
         self._ran = False
-        self.collected.unsent.clear()
         try:
             async with asyncio.timeout_at(until):
                 await self._export_all(await self._outgoing())
-                if Unsent.FAILED in self.collected.unsent.values() and not self._listed:
+                failed = [path for path, why in self.collected.unsent.items() if why is Unsent.FAILED]
+                if failed and not self._listed:
                     # What `write` was told need not be what the backend calls the file.
-                    self.collected.unsent.clear()
+                    self._written.update(dict.fromkeys(failed))
                     self._unlisted = True
                     await self._export_all(await self._outgoing())
         except TimeoutError:
             self._log("sandbox: the files could not be fetched in time")
+            self.collected.unsent.update(dict.fromkeys(self._owed, Unsent.FAILED))
 
     async def _bind(self) -> None:
         """Acquire and bind, once a run, however many calls need it at the same time."""
@@ -179,8 +188,8 @@ class Sandbox:
                 raise
             box_id = await self._host.acquire_box(self._required)
         binding = await self._host.bind_box(box_id)
-        if not exports.is_outbox(binding.outbox.rstrip("/")):
-            raise HostCallFailed("bind_box", HostFailure.MALFORMED, "its outbox is none of a run")
+        if not exports.is_outbox(binding.outbox.rstrip("/"), self._run_id):
+            raise HostCallFailed("bind_box", HostFailure.MALFORMED, "its outbox is none of this run")
         return binding
 
     async def _ask_status(self) -> None:
@@ -197,13 +206,16 @@ class Sandbox:
             self.on_lost()
 
     async def _import(self, files: Sequence[Attached]) -> Mapping[str, Place]:
-        async with asyncio.TaskGroup() as group:
-            asked = {file.ref: group.create_task(self._import_one(file.ref)) for file in files if file.ref}
-        return {ref: task.result() for ref, task in asked.items()}
+        """One after the other: the Host takes them so, and one that waits behind others would use up its own time."""
+        end = clock.now() + IMPORTS_SECONDS
+        refs = dict.fromkeys(file.ref for file in files if file.ref)
+        return {ref: await self._import_one(ref, min(IMPORT_SECONDS, end - clock.now())) for ref in refs}
 
-    async def _import_one(self, ref: str) -> Place:
+    async def _import_one(self, ref: str, seconds: float) -> Place:
         try:
-            async with asyncio.timeout(IMPORT_SECONDS):
+            if seconds <= 0:
+                raise TimeoutError
+            async with asyncio.timeout(seconds):
                 file = await self._host.import_attachment(ref)
         except (HostCallFailed, TimeoutError) as failure:
             self._log(f"sandbox: {ref} was not imported: {failure or 'no answer in time'}")
@@ -213,11 +225,11 @@ class Sandbox:
     async def _outgoing(self) -> Sequence[str]:
         """Files of the outbox, oldest first. After `write` alone they are known; a command may have made any."""
         written = tuple(self._written)
-        self._listed = self._unlisted
-        if not self._unlisted:
-            return self._within_limit(written)
-        self._unlisted = False
+        self._owed = dict(self._written)
         self._written.clear()
+        self._listed, self._unlisted = self._unlisted, False
+        if not self._listed:
+            return self._within_limit(written)
         tool, arguments = "glob", exports.glob_arguments(self._outbox)
         if tool not in self._tools:
             tool, arguments = "exec", exports.find_arguments(self._outbox)
@@ -226,11 +238,16 @@ class Sandbox:
         except HostCallFailed as failure:
             self._log(f"sandbox: the outbox could not be listed: {failure}")
             return self._within_limit(written)
+        if not exports.is_list(listed):
+            return self._within_limit(written)
+        # What stayed behind before is in the list again, and what is not is gone.
+        self.collected.unsent.clear()
         if exports.is_incomplete(listed):
             self.collected.unsent["…"] = Unsent.LIMIT
-        return self._within_limit(exports.paths_in(listed, self._outbox) or written)
+        return self._within_limit(exports.paths_in(listed, self._outbox))
 
     async def _export_all(self, paths: Sequence[str]) -> None:
+        self._owed = dict.fromkeys(paths)
         for batch in exports.batches(paths):
             await self._export(batch)
 
@@ -248,13 +265,23 @@ class Sandbox:
                 for path in paths:
                     await self._export([path])
                 return
-            self._log(f"sandbox: {len(paths)} file(s) not exported: {failure}")
             why = exports.why_refused(failure.text)
-            self.collected.unsent.update(dict.fromkeys(paths, why))
+            self._settled(paths, why)
+            if why is not None:
+                self._log(f"sandbox: {len(paths)} file(s) not exported: {failure}")
             return
+        self._settled(paths, None)
         self.collected.file_ids.update({file.id: file.name for file in files})
         for warning in {file.warning for file in files if file.warning}:
             self._log(f"sandbox: {warning}")
+
+    def _settled(self, paths: Sequence[str], why: Unsent | None) -> None:
+        """Note what became of paths: None, nothing stays behind."""
+        for path in paths:
+            self._owed.pop(path, None)
+            self.collected.unsent.pop(path, None)
+            if why is not None:
+                self.collected.unsent[path] = why
 
 
 def _nobody() -> None:

@@ -11,7 +11,7 @@ from runner.answering import Answering, answering_of, may_reply
 from runner.events import Answer, Event, Failed, Log
 from runner.host import Host
 from runner.outbox import Outbox
-from runner.replying import Replier, Spoken
+from runner.replying import NO_RIGHT, Replier, Spoken
 from runner.tools.execute import CallTool
 from runner.visible import Visible
 
@@ -23,6 +23,8 @@ _PAST_THE_END = 1.8
 
 _LEAST_SECONDS = 0.3
 
+_NOT_CALLED = "the model did not call event_reply, so nothing was sent"
+
 
 class Delivery:
     """Sends the answer of one run. Where the Host delivers (a pipeline), it does nothing at all."""
@@ -31,21 +33,22 @@ class Delivery:
         self.answering = answering_of(ctx, settings)
         self._outbox = outbox
         self._spoken = Spoken()
+        self._granted = may_reply(ctx.resources.tools)
         # Outside a pipeline the debug page alone shows deltas; elsewhere each would be written down for nobody.
         deltas = self.answering is Answering.HOST or ctx.delivery.supports_streaming
         self._replier = Replier(
             host,
             outbox.post,
             streams=ctx.context.available_apis.reply_stream,
-            granted=may_reply(ctx.resources.tools),
+            granted=self._granted,
             recorded=not deltas,
         )
         outbox.divert(self._replier.show if self.answering is Answering.RUNNER else None, deltas=deltas)
 
     @property
     def sends_files(self) -> bool:
-        """Whether files of the run go out with its answer (H3, J4)."""
-        return self.answering in (Answering.HOST, Answering.RUNNER)
+        """Whether files of the run go out with its answer (H3, J4). Fetching them takes them out of the sandbox."""
+        return self.answering is Answering.HOST or (self.answering is Answering.RUNNER and self._granted)
 
     def listening(self, call_tool: CallTool) -> CallTool:
         """The same tools, with an eye on what the model sends by itself."""
@@ -103,5 +106,8 @@ class Delivery:
     def _log(self, answer: Answer) -> None:
         if self.answering is Answering.NOBODY:
             self._outbox.post(Log(answer.text))
+        elif not self._granted:
+            self._outbox.post(Log(NO_RIGHT, "error"))
         elif not self.spoke:
-            self._outbox.post(Log("the model did not call event_reply, so nothing was sent", "warning"))
+            why = "the Host confirmed no event_reply of the model" if self._spoken.tried else _NOT_CALLED
+            self._outbox.post(Log(why, "warning"))

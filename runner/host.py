@@ -84,11 +84,12 @@ class Host(Protocol):
     def reply_stream(self) -> AbstractAsyncContextManager[Callable[[str], Awaitable[str]]]:
         """One streamed reply to the event: the function takes all of the text so far and tells the delivery.
 
-        Leaving it finishes the reply; leaving it by an exception gives it up (J2).
+        Leaving it finishes the reply; leaving it by an exception gives it up (J2). A text may be told twice: each takes
+        the place of the one before.
         """
 
-    async def reply_files(self, file_ids: Sequence[str]) -> None:
-        """Send exported files to where the event came from (J4)."""
+    async def reply_files(self, file_ids: Sequence[str]) -> Json:
+        """Send exported files to where the event came from; what the platform says to that (J4)."""
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
         """What one knowledge base finds, in the engine's order; entries nobody can read are left out (E1)."""
@@ -201,13 +202,14 @@ class ProxyHost:
             async with self._api.reply_stream() as stream:
 
                 async def update(text: str) -> str:
-                    return str((await stream.update(text))["delivery"])
+                    with _failures("reply_stream"):
+                        return str((await stream.update(text))["delivery"])
 
                 yield update
 
-    async def reply_files(self, file_ids: Sequence[str]) -> None:
+    async def reply_files(self, file_ids: Sequence[str]) -> Json:
         with _failures("reply_files"):
-            await self._api.reply_files(list(file_ids))
+            return cast(Json, await self._api.reply_files(list(file_ids)))
 
     async def retrieve(self, base_id: str, query: str, top_k: int) -> list[RetrievalResultEntry]:
         with _failures("retrieve"):

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from runner import clock
 from runner.answering import EVENT_REPLY
 from runner.conversation.cut import head
 from runner.errors import HostCallFailed, HostFailure
@@ -25,20 +26,32 @@ _SURELY_NOT_DONE = frozenset({HostFailure.DENIED, HostFailure.REFUSED})
 _WORTH_KEEPING = ("mock", "delivery")
 """Keys of the Host's answer for the run log; the debug page tells by `mock` that nothing was really sent."""
 
+NO_RIGHT = "nothing was sent: this run has no right to use event_reply"
+"""For the bot's owner, where the platform or the event does not let the run answer."""
+
 _LETTING_GO = 0.3
 """Seconds that a stream which is given up may take to say so; the Host closes it in any case at the end of the run."""
 
 
+Update = Callable[[str], Awaitable[str]]
+"""Tells a reply stream all of the text so far; its answer is the delivery. Raises HostCallFailed."""
+
+
 class Spoken:
-    """What the model itself sent by `event_reply`; listens between the tools of a run and the Host."""
+    """What the model itself sent by `event_reply`; listens between the tools of a run and the Host.
+
+    `texts`: what the Host confirmed; `tried`: whether anything was to be sent, confirmed or not.
+    """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.tried = False
 
     def heard(self, call_tool: CallTool) -> CallTool:
         """The same tools; what they send is noted once the Host has confirmed it."""
 
         async def call(name: str, arguments: dict[str, Json]) -> object:
+            self.tried = self.tried or name == EVENT_REPLY
             result = await call_tool(name, arguments)
             if name == EVENT_REPLY and not refused(result):
                 self.texts.append(str(arguments.get("text", "")))
@@ -80,8 +93,11 @@ class _Stream:
             return _Sent.YES if self.finishing else _Sent.NO
         if self.finishing and self.live:
             return _Sent.YES  # it stands there; only the end of the stream was not confirmed
-        if self.failure.kind in _SURELY_NOT_DONE or self.asked != whole:
+        if self.asked != whole:
             return _Sent.NO
+        if self.failure.kind in _SURELY_NOT_DONE and not self.live:
+            return _Sent.NO
+        # When the run ends, the Host brings a visible card up to the newest text it was asked for, refused or not.
         # A buffered stream sends nothing before its end.
         return _Sent.NO if self.live is False and not self.finishing else _Sent.MAYBE
 
@@ -126,16 +142,18 @@ class Replier:
         Never raises for what the Host does: a failure is logged, and the run completes all the same.
         """
         if not self._granted:
-            self._post(Log("nothing was sent: this run has no right to use event_reply", "error"))
+            self._post(Log(NO_RIGHT, "error"))
             return
         whole = bounded(text, cut_note)
-        sent = await self._by_stream(whole, seconds / 2) if self._streams else _Sent.NO
+        last = 1 if files else 0
+        end = clock.now() + seconds
+        sent = await self._by_stream(whole, _share(end, 2 + last)) if self._streams else _Sent.NO
         if sent is _Sent.MAYBE:
             self._post(Log("the reply may not have arrived; it is not sent twice", "error"))
         if sent is _Sent.NO:
-            await self._by_tool(whole, seconds / 2)
+            await self._by_tool(whole, _share(end, 1 + last))
         if files:
-            await self._send_files(files, seconds / 2)
+            await self._send_files(files, _share(end, 1))
 
     async def give_up(self) -> None:
         """End a stream without finishing it. Does nothing when none is open."""
@@ -172,11 +190,29 @@ class Replier:
             async with self._host.reply_stream() as update:
                 while (text := await self._next()) is not None:
                     stream.asked = text
-                    stream.delivery = await update(text)
+                    stream.delivery = await self._updated(update, text)
                     stream.said, stream.live = text, stream.delivery == "streaming"
                 stream.finishing = True
         except HostCallFailed as failure:
             stream.failure = failure
+
+    async def _updated(self, update: Update, text: str) -> str:
+        """One update. One that fails is looked at again at the end: if its text is the whole one, it is made once more,
+        since nothing else may be sent when it is not known whether the person has that.
+        """
+        try:
+            return await update(text)
+        except HostCallFailed as failure:
+            if failure.kind is HostFailure.DENIED or text != await self._ended():
+                raise
+        return await update(text)
+
+    async def _ended(self) -> str:
+        """The whole text, once it is known."""
+        while self._whole is None:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._whole
 
     async def _next(self) -> str | None:
         """The next text to send: the newest one, and nothing before the end where it would not be seen."""
@@ -216,6 +252,11 @@ class Replier:
             self._post(ToolFinished(call, EVENT_REPLY, result))
         elif call is not None:
             self._post(ToolFinished(call, EVENT_REPLY, error=head(str(failure), EVENT_CHARACTERS)))
+
+
+def _share(end: float, steps: int) -> float:
+    """Seconds for the next of so many steps that have to be over at `end`, whatever those before it took."""
+    return max(0.0, end - clock.now()) / steps
 
 
 async def _answer_to(sending: Awaitable[object], seconds: float) -> object:

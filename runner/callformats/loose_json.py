@@ -15,6 +15,10 @@ from enum import Enum
 from runner.events import Json
 
 _SPACE = re.compile(r"(?:\s|/\*[^*]{0,400}\*/|//[^\n]{0,400}(?=\n))*+")
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
+_JSON_WORDS = frozenset({"true", "false", "null"})
+_JSON_ESCAPES = frozenset('ntrbf/\\"u')
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*)?(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_][\w.$-]*")
 _LOOSE_KEY = re.compile(r"[\"']?([A-Za-z_][\w.$-]{0,80})(?:[\"']\s{0,20}[:=]|\s{0,20}[:=]|[\"']?>)")
@@ -43,12 +47,15 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`end` is the index behind what was read. `value` holds what was understood up to there."""
+    """`end` is the index behind what was read. `value` holds what was understood up to there. `exact`: it is JSON to
+    the letter, so that nothing had to be made of it.
+    """
 
     value: Json
     end: int
     state: State
     mended: bool = False
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,7 @@ class LooseReader:
         self.at = at
         self.mended = False
         self.open = False
+        self.exact = True
         self._quotes = quotes
         self._owed: list[str] = []
 
@@ -105,6 +113,7 @@ class LooseReader:
         if char == "{":
             return self._nested(self._object, char)
         if char in "[(":
+            self.exact = self.exact and char == "["
             return self._nested(self._array, char)
         return self._scalar()
 
@@ -125,10 +134,12 @@ class LooseReader:
             return self.text[at:end]
         pieces: list[str] = []
         text, closing = self.text, quote.closing
+        self.exact = self.exact and closing == '"'
         plain = re.compile(r"[^\\" + closing + "]+")
         while at < len(text):
             run = plain.match(text, at)
             if run is not None:
+                self.exact = self.exact and not _CONTROL.search(run[0])
                 pieces.append(run[0])
                 at = run.end()
             elif text[at] == closing:
@@ -146,6 +157,7 @@ class LooseReader:
             self.at = len(text)
             raise _Cut
         char = text[at + 1]
+        self.exact = self.exact and char in _JSON_ESCAPES
         if char in _ESCAPES:
             return _ESCAPES[char], at + 2
         if char in "ux":
@@ -181,6 +193,7 @@ class LooseReader:
             if word[0] not in _WORDS:
                 raise _Broken
             self.at = word.end()
+            self.exact = self.exact and word[0] in _JSON_WORDS
             return _WORDS[word[0]]
         number = _NUMBER.match(self.text, self.at)
         if number is None or not re.search(r"\d", number[0]):
@@ -189,6 +202,7 @@ class LooseReader:
             self.at = number.end()
             raise _Cut
         self.at = number.end()
+        self.exact = self.exact and _JSON_NUMBER.fullmatch(number[0]) is not None
         return _number(number[0])
 
     def _object(self) -> Json:
@@ -219,9 +233,11 @@ class LooseReader:
                 return
             char = self.text[self.at]
             if char == "}":
+                self.exact = self.exact and not (parted and (members or items))
                 self.at += 1
                 return
             if char == ",":
+                self.exact = self.exact and not parted
                 self.at += 1
                 parted = True
                 continue
@@ -270,10 +286,12 @@ class LooseReader:
             if self.ended:
                 raise _Cut
             if self.text[self.at] in ",}" and not (loose and loose.end() < self.at):
+                self.exact = False
                 items.append(plain)
                 return None
         if loose is None:
             raise _Cut if start + 80 > len(self.text) and _partial_key(self.text[start:]) else _Broken
+        self.exact = False
         self.mended = self.mended or not _BARE_KEY.match(self.text, start)
         self.at = loose.end()
         return loose[1]
@@ -290,9 +308,11 @@ class LooseReader:
                 return items
             char = self.text[self.at]
             if char == closing:
+                self.exact = self.exact and not (parted and items)
                 self.at += 1
                 return items
             if char == ",":
+                self.exact = self.exact and not parted
                 self.at += 1
                 parted = True
                 continue
@@ -355,7 +375,8 @@ def parse(text: str, at: int = 0, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> P
     except _Broken:
         return Parsed(None, reader.at, State.BROKEN, True)
     state = State.OPEN if reader.open else State.WHOLE
-    return Parsed(value, reader.at, state, reader.mended or reader.open)
+    mended = reader.mended or reader.open
+    return Parsed(value, reader.at, state, mended, reader.exact and not mended)
 
 
 def parse_before(text: str, at: int, closers: tuple[str, ...]) -> Parsed:

@@ -14,7 +14,8 @@ class Call:
     """A call that may run. `format` is the id of the format it was written in.
 
     `repaired` says that the text had to be mended; then the tool's schema has accepted the arguments, and tools that
-    change or remove things for other people must not run on it (S1, J3). `id` is the model's own, if it wrote one.
+    change or remove things for other people must not run on it (S1, J3). Nor must they on one that is not `exact`: not
+    JSON to the letter where it was to be JSON. `id` is the model's own, if it wrote one.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Call:
     format: str
     id: str | None = None
     repaired: bool = False
+    exact: bool = True
 
 
 class Fault(StrEnum):

@@ -26,7 +26,9 @@ def candidates(parsed: Parsed, raw: str) -> tuple[Candidate, ...]:
     """The candidates a value holds, in order; empty when it has no shape of a call."""
     found = merge_halves(tuple(_from_value(parsed.value, 0)))
     cut = parsed.state is State.CUT
-    return tuple(replace(one, raw=raw, cut=cut, mended=one.mended or parsed.mended) for one in found)
+    return tuple(
+        replace(one, raw=raw, cut=cut, mended=one.mended or parsed.mended, exact=parsed.exact) for one in found
+    )
 
 
 def _from_value(value: Json, depth: int) -> list[Candidate]:
@@ -90,6 +92,7 @@ def of_body(name: str, body: str, *, ended: bool) -> Candidate:
         parsed.value,
         body,
         mended=parsed.mended,
+        exact=parsed.exact,
         cut=parsed.state is State.CUT,
         broken=parsed.state is State.BROKEN and bool(body.strip()),
     )

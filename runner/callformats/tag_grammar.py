@@ -162,7 +162,8 @@ def _json_body(
     end = close.end() if close else parsed.end
     mended = parsed.mended or close is None
     cut = parsed.state is State.CUT
-    return Candidate(head["name"].strip(), parsed.value, text[head.start() : end], mended=mended, cut=cut), end
+    raw = text[head.start() : end]
+    return Candidate(head["name"].strip(), parsed.value, raw, mended=mended, exact=parsed.exact, cut=cut), end
 
 
 def _unreadable_body(

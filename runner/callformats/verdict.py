@@ -42,7 +42,7 @@ class Judge:
             return refuse(Fault.UNKNOWN_TOOL)
         if candidate.cut:
             return refuse(Fault.CUT_OFF)
-        arguments, mended = _arguments(candidate, found)
+        arguments, mended, exact = _arguments(candidate, found)
         if arguments is None:
             return refuse(Fault.UNREADABLE)
         if _echoes_schema(arguments, found.schema):
@@ -50,7 +50,7 @@ class Judge:
         repaired = mended or candidate.mended or found.mended
         if (repaired or must_fit) and not accepts(dict(found.schema), arguments, found.schema):
             return refuse(Fault.NOT_ACCEPTED)
-        return Call(found.name, arguments, format_id, candidate.id, repaired)
+        return Call(found.name, arguments, format_id, candidate.id, repaired, candidate.exact and exact)
 
     def plausible(self, candidate: Candidate) -> bool:
         """Whether an unmarked candidate may be a call at all: fields beside a name are arguments only if the tool
@@ -82,27 +82,29 @@ class _Refuser:
         return Refusal(fault, self.candidate.name, self.candidate.raw)
 
 
-def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | None, bool]:
-    """The arguments as an object of the schema's types, and whether that took a repair; None when they are none."""
+def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | None, bool, bool]:
+    """The arguments as an object of the schema's types, whether that took a repair, and whether a text in their place
+    is JSON to the letter; None when they are none.
+    """
     written = candidate.arguments
-    mended = False
+    mended, exact = False, True
     if isinstance(written, str):
         if not written.strip():
             written = None
         else:
             parsed = loads(written)
-            written, mended = parsed.value, parsed.mended
+            written, mended, exact = parsed.value, parsed.mended, parsed.exact
             if parsed.state is not State.WHOLE:
-                return None, True
+                return None, True, False
     if written in (None, {}):
-        return _beside(candidate, found), mended
+        return _beside(candidate, found), mended, exact
     if candidate.flat and isinstance(written, dict):
         written = {**_beside(candidate, found), **written}
     if not isinstance(written, dict):
-        return None, True
+        return None, True, False
     unwrapped = _unwrapped(written, found.schema)
     mended = mended or unwrapped is not written
-    return _typed(unwrapped, found.schema, candidate.typed), mended
+    return _typed(unwrapped, found.schema, candidate.typed), mended, exact
 
 
 def _beside(candidate: Candidate, found: Meant) -> dict[str, Json]:

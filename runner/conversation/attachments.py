@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
@@ -13,6 +14,9 @@ from runner.conversation.names import one_line
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
 VOICE_NAMES = frozenset({"voice", "voice.silk"})
 """What the Host calls a voice message among the content elements."""
+
+PATH_LIMIT = 1_000
+"""Characters of a file's path that reach the model; the Host makes them of plain letters, an adapter of anything."""
 
 _CHAIN = "message_chain"
 
@@ -37,6 +41,10 @@ class Place:
     size: int | None = None
 
 
+NOWHERE: Mapping[str, Place] = MappingProxyType({})
+"""No file was put into a sandbox."""
+
+
 def attached(value: AgentInput) -> tuple[Attached, ...]:
     """Every file of a message once. The Host lists most of them twice: from the content elements and from the message
     chain, voices even as two kinds.
@@ -53,7 +61,7 @@ def in_words(file: Attached, place: Place | None = None) -> str:
     """A file in one line: kind, name, type, size, and its place in the sandbox."""
     size = file.size if place is None or place.size is None else place.size
     where = file.path if place is None else place.path or "could not be put into the sandbox"
-    facts = (one_line(file.name) or "unnamed", one_line(file.mime), _size_words(size), where)
+    facts = (one_line(file.name) or "unnamed", one_line(file.mime), _size_words(size), one_line(where, PATH_LIMIT))
     return f"[{file.kind}: {', '.join(filter(None, facts))}]"
 
 

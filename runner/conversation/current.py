@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput
 
 from runner.conversation import quotes
-from runner.conversation.attachments import Attached, Place, attached, lines_of
+from runner.conversation.attachments import NOWHERE, Attached, Place, attached, lines_of
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Part, Reference, Text, UserTurn, image_of
 
 NOTHING_SAID = "[empty message]"
 """Stands for a message in which nothing can be read (a sticker, a failed upload)."""
-
-NOWHERE: Mapping[str, Place] = MappingProxyType({})
-"""No file was put into a sandbox."""
 
 _HOST_IMAGE = "[Image]"
 """What the Host writes in place of a picture that the primary model cannot see."""

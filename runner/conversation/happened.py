@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
+from runner.conversation.attachments import NOWHERE, Place, attached, in_words
 from runner.conversation.cut import clip, head, sendable
 from runner.conversation.units import Text, UserTurn
 from runner.guards import defang, frame
@@ -16,6 +17,9 @@ MESSAGE = "message.received"
 
 DATA_CHARACTERS = 4_000
 """Most of an event's data that the model reads: the Host hands on short values only, a debug run anything."""
+
+MOST_FILES = 20
+"""Files of an event that are named one by one."""
 
 _LINE_CHARACTERS = 500
 _TYPE_CHARACTERS = 80
@@ -52,9 +56,12 @@ def is_message(event_type: str) -> bool:
     return event_type == MESSAGE
 
 
-def event_turn(ctx: RunnerContext) -> UserTurn:
-    """The event as the turn that the run answers: what happened, its facts framed as data, and what is expected."""
-    facts = "\n".join(sendable(line) for line in _facts(ctx))
+def event_turn(ctx: RunnerContext, places: Mapping[str, Place] = NOWHERE) -> UserTurn:
+    """The event as the turn that the run answers: what happened, its facts framed as data, and what is expected.
+
+    `places` tells by reference which files of the event stand in the sandbox.
+    """
+    facts = "\n".join(sendable(line) for line in (*_facts(ctx), *_files(ctx, places), *_data(ctx)))
     block = frame(facts, "the chat platform, about this event")
     return UserTurn((Text(f"[Event, not a message: {in_plain_words(ctx.event.event_type)}.]\n{block}\n{_WHAT_TO_DO}"),))
 
@@ -78,9 +85,23 @@ def _facts(ctx: RunnerContext) -> Iterator[str]:
     summary = ctx.input.to_text()
     if summary and summary != ctx.event.event_type:
         yield f"in short: {_line(summary)}"
+
+
+def _files(ctx: RunnerContext, places: Mapping[str, Place]) -> Iterator[str]:
+    """The files of the event, pictures too: nothing else shows them."""
+    for file in attached(ctx.input)[:MOST_FILES]:
+        yield f"with {in_words(file, places.get(file.ref) if file.ref else None)}"
+
+
+def _data(ctx: RunnerContext) -> Iterator[str]:
     data = {name: value for name, value in ctx.event.data.items() if name not in _NO_NEWS and value is not None}
-    if data:
-        yield f"data: {clip(json.dumps(data, ensure_ascii=False, default=str), DATA_CHARACTERS).text}"
+    if not data:
+        return
+    try:
+        told = json.dumps(data, ensure_ascii=False, default=str)
+    except RecursionError:
+        told = "(nested too deeply to be shown)"
+    yield f"data: {clip(told, DATA_CHARACTERS).text}"
 
 
 def _named(name: object, identifier: object) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
+from runner.conversation.names import one_line
 from runner.events import Json
 
 BATCH: Final = 20
@@ -21,6 +22,7 @@ MOST_FILES: Final = 100
 """Files the Host sends with one message."""
 
 _PATH_CHARACTERS: Final = 2_000
+_FOLDER: Final = "IsADirectoryError"
 _MARK: Final = "LANGBOT_EXPORT_V1:"
 _LIMIT_CODES: Final = frozenset({"box.export.limit_exceeded", "box.export.transport_truncated"})
 
@@ -32,19 +34,23 @@ class Unsent(Enum):
     FAILED = "failed"
 
 
-def is_outbox(path: str) -> bool:
-    """Whether a folder can be a run's outbox: an absolute path of a folder in a folder at least, nothing odd in it."""
-    return path.startswith("/") and len(path.split("/")) > 2 and _is_plain(path)
+def is_outbox(path: str, run_id: str) -> bool:
+    """Whether a folder can be this run's outbox: an absolute path in a folder at least, named by the run."""
+    return path.startswith("/") and len(path.split("/")) > 2 and path.endswith(f"/{run_id}") and _is_plain(path)
 
 
 def is_own(path: str, outbox: str) -> bool:
     """Whether a path is a file's place under this run's outbox.
 
     A backend that isolates nothing (LangBot's `host`) lists the folder by its real name, and takes files out by that
-    alone. Its last two names are those of the outbox, the run's id among them, so that is accepted too.
+    alone. Its last two names are those of the outbox, the run's id among them, so that is accepted too, outside of the
+    folder that all runs share.
     """
+    if path.endswith("/") or not path.startswith("/") or not _is_plain(path):
+        return False
+    shared = outbox[: outbox.index("/", 1) + 1]
     real_name = f"/{'/'.join(outbox.split('/')[-2:])}/"
-    return path.startswith("/") and real_name in path and not path.endswith("/") and _is_plain(path)
+    return path.startswith(f"{outbox}/") if path.startswith(shared) else real_name in path
 
 
 def _is_plain(path: str) -> bool:
@@ -73,6 +79,13 @@ def paths_in(result: object, outbox: str) -> tuple[str, ...]:
     return tuple(path for path in own if path not in folders)
 
 
+def is_list(result: object) -> bool:
+    """Whether `glob` or `find` gave a list at all; an empty one says that nothing is there."""
+    if not isinstance(result, Mapping) or result.get("ok") is False:
+        return False
+    return isinstance(result.get("matches"), list) or isinstance(result.get("stdout"), str)
+
+
 def is_incomplete(result: object) -> bool:
     """Whether a list says that there is more than it holds."""
     return isinstance(result, Mapping) and result.get("truncated") is True
@@ -90,8 +103,13 @@ def batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
     return (paths[start : start + BATCH] for start in range(0, len(paths), BATCH))
 
 
-def why_refused(text: str) -> Unsent:
-    """What an export's error text says; its structured part stands behind a marker."""
+def why_refused(text: str) -> Unsent | None:
+    """What an export's error text says of one path; its structured part stands behind a marker.
+
+    None: it is a folder, which lists hold as well. Only the Host's script knows that, and says so in Python's words.
+    """
+    if _FOLDER in text:
+        return None
     _, mark, body = text.partition(_MARK)
     try:
         error, _ = json.JSONDecoder().raw_decode(body.lstrip()) if mark else (None, 0)
@@ -102,8 +120,8 @@ def why_refused(text: str) -> Unsent:
 
 
 def names_of(paths: Iterable[str]) -> str:
-    """File names for a sentence."""
-    return ", ".join(path.rsplit("/", 1)[-1] for path in paths)
+    """File names for a sentence of the answer, which later requests hold: they may be anything (S7)."""
+    return ", ".join(one_line(path.rsplit("/", 1)[-1]) for path in paths)
 
 
 def _parents(path: str) -> Iterator[str]:

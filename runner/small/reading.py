@@ -145,7 +145,7 @@ class Lenient:
 
 def _raw_call(call: Call, certain: bool) -> RawCall:
     arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
-    return RawCall(call.id or "", call.name, arguments, certain=certain and not call.repaired)
+    return RawCall(call.id or "", call.name, arguments, certain=certain and call.exact and not call.repaired)
 
 
 def _reply_text(call: RawCall) -> str | None:

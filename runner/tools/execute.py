@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ CALLS_PER_WORKER = 64
 
 LISTENING_SECONDS = 3.0
 """How long the sandbox may take to say what listens: a busy one does not answer at all."""
+
+SAID_BEFORE = "not run: the call before it in the same reply says exactly this, and it is never run twice for one wish"
 
 CallTool = Callable[[str, dict[str, Json]], Awaitable[object]]
 """Asks the Host to run a tool by the Host's name; raises HostCallFailed."""
@@ -81,7 +84,7 @@ class Executor:
 
     def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
         """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
-        return Batch(self, [prepare(call, catalogue) for call in wanted])
+        return Batch(self, _once(prepare(call, catalogue) for call in wanted))
 
     async def aside(self, entry: Entry, values: dict[str, Json], seconds: float) -> Rendered | None:
         """A call that the loop makes for itself, within the same slots; None for a failure, or when nothing came."""
@@ -106,7 +109,7 @@ class Executor:
 class Batch:
     """The calls of one turn. `outcomes()` is complete at any time: what is still open then reads as cancelled (D9)."""
 
-    def __init__(self, executor: Executor, prepared: Sequence[Ready | Refused]) -> None:
+    def __init__(self, executor: Executor, prepared: Iterable[Ready | Refused]) -> None:
         self._executor = executor
         self._prepared = tuple(prepared)
         self._done: dict[int, Outcome] = {}
@@ -266,6 +269,20 @@ class Batch:
         effect = "before this call ended; it may still have an effect" if asked else "before this call began"
         prepared = self._prepared[at]
         return Outcome(prepared.call, self._executor.renderer.error(code, f"{why} {effect}"), prepared.entry, asked)
+
+
+def _once(prepared: Iterable[Ready | Refused]) -> Iterator[Ready | Refused]:
+    """The calls of one turn. One that changes things and only repeats the last one that did is refused (J3): a model
+    that stammers means one call.
+    """
+    last = ""
+    for each in prepared:
+        if isinstance(each, Ready) and each.entry.changes_things:
+            said = json.dumps([each.entry.host_name, each.values], sort_keys=True)
+            if said == last:
+                each = Refused(each.call, ErrorCode.LIMIT, SAID_BEFORE, each.entry)
+            last = said
+        yield each
 
 
 def _timed_out(seconds: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runner.callformats import loads, read
@@ -57,3 +57,65 @@ def test_S1_any_text_is_read_without_a_crash(text: str) -> None:
     parsed = parse(text)
     assert 0 <= parsed.end <= len(text)
     read(text, TOOLS)
+
+
+_WORDS = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "(",
+    ")",
+    "a",
+    "'a'",
+    '"a"',
+    '"b"',
+    "true",
+    "True",
+    "None",
+    "null",
+    "1",
+    "01",
+    ".5",
+    "1_0",
+    "+1",
+    "1e5",
+    '"\\u0041"',
+    '"\\x41"',
+    '"\\\'"',
+    "/**/",
+]
+_PIECES = st.lists(st.sampled_from([*_WORDS, " ", '"\n"', "// x\n"]), max_size=12)
+
+
+def strict(text: str) -> Json:
+    def once(pairs: list[tuple[str, Json]]) -> Json:
+        assert len({name for name, _ in pairs}) == len(pairs)
+        return dict(pairs)
+
+    value: Json = json.loads(text, object_pairs_hook=once)
+    return value
+
+
+@given(json_values)
+def test_J3_clean_json_is_exact(value: Json) -> None:
+    assert loads(json.dumps(value)).exact
+    assert loads(json.dumps(value, ensure_ascii=False, indent=2)).exact
+
+
+@given(_PIECES.map("".join))
+@example('{"a": true,}')
+@example("[1,]")
+@example("{'a': 1}")
+@example('{"a": True}')
+@example("{a: 1}")
+@example('{"a": 1, , "b": 2}')
+@example('{"a": "\n"}')
+@example('{"a": 1, "a": 2}')
+def test_J3_what_is_called_exact_is_json_to_the_letter(text: str) -> None:
+    parsed = loads(text)
+    if parsed.exact:
+        assert parsed.state is State.WHOLE
+        assert strict(text) == parsed.value

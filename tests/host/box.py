@@ -221,7 +221,7 @@ class Box:
     def _glob(self, given: Json) -> Json:
         base = str(given.get("path") or "/workspace").rstrip("/")
         found = [p for p in self.files if p.startswith(base + "/") and _globs(p[len(base) + 1 :], given["pattern"])]
-        return {"ok": True, "matches": found[::-1][:100]}
+        return {"ok": True, "matches": found[::-1][:100], "total": len(found), "truncated": len(found) > 100}
 
     def _grep(self, given: Json) -> Json:
         wanted = str(given["pattern"])

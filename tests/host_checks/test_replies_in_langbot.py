@@ -131,10 +131,20 @@ def whole(adapter: Adapter, host: Host) -> int:
         (lambda: Adapter(native=True, breaks_at=1), lambda: Reply(ANSWER)),
         (lambda: Adapter(native=True, breaks_at=2), lambda: Reply(ANSWER)),
         (lambda: Adapter(native=True, breaks_at=2, for_good=False), lambda: Reply(ANSWER)),
+        (lambda: Adapter(native=True, breaks_at=2, for_good=False), lambda: Reply(ANSWER, chunks=2, chunk_delay=0.5)),
         (lambda: Adapter(native=False, breaks_at=1), slowly),
         (lambda: Adapter(native=False, breaks_at=1), lambda: Reply(ANSWER)),
     ],
-    ids=["first", "second", "only one", "the end", "the end, once", "buffered, slowly", "buffered, at once"],
+    ids=[
+        "first",
+        "second",
+        "only one",
+        "the end",
+        "the end, once",
+        "the last text, once",
+        "buffered, slowly",
+        "buffered, at once",
+    ],
 )
 async def test_J2_whatever_breaks_in_the_adapter_the_answer_arrives_whole_once(
     adapter: Callable[[], Adapter], reply: Callable[[], Reply]
@@ -143,3 +153,32 @@ async def test_J2_whatever_breaks_in_the_adapter_the_answer_arrives_whole_once(
     host, session = host_on(platform, reply())
     await asked(host, session)
     assert whole(platform, host) == 1
+
+
+LOST = "ActionCallTimeoutError: Action reply_stream call timed out"
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("words", ["Runtime connection is busy", LOST], ids=["refused", "lost"])
+@pytest.mark.parametrize("heard", [True, False], ids=["heard", "unheard"])
+@pytest.mark.parametrize(
+    ("reply", "nth"), [(Reply(ANSWER), 1), (Reply(ANSWER, chunks=2, chunk_delay=0.5), 2)], ids=["first", "last"]
+)
+async def test_J2_an_update_with_the_whole_text_is_told_again_and_shown_once(
+    reply: Reply, nth: int, heard: bool, words: str, native: bool
+) -> None:
+    adapter = Adapter(native=native)
+    host, session = host_on(adapter, reply)
+    apply, calls = host.world.answers["reply_stream"], 0
+
+    async def once_in_vain(data: dict[str, Any]) -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        answer = await apply(data) if calls != nth or heard else {}
+        if calls == nth:
+            raise ValueError(words)
+        return answer
+
+    host.answer_with("reply_stream", once_in_vain)
+    await asked(host, session)
+    assert whole(adapter, host) == 1

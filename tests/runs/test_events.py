@@ -14,7 +14,7 @@ from components.runner.default import DefaultRunner
 from runner.answering import EVENT_REPLY
 from runner.conversation.happened import DATA_CHARACTERS
 from runner.outbox import pause_after
-from tests.host import Fault, ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
+from tests.host import Fault, Model, ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest, violations
 from tests.host.host import TestHost as Host
 from tests.host.script import text_of
 
@@ -155,6 +155,16 @@ async def test_J2_model_that_only_writes_sends_nothing_and_the_log_says_so() -> 
     assert any("nothing was sent" in line for line in run.logs)
 
 
+@pytest.mark.parametrize("fault", [Fault.timeout(), Fault.error(), Fault.lost()], ids=lambda fault: fault.kind)
+async def test_J2_a_reply_of_the_model_that_was_not_confirmed_is_named_as_that(fault: Fault) -> None:
+    host = agent(reply="model", replies=[Reply(tool_calls=[ToolCall(EVENT_REPLY, {"text": ANSWER})]), "Answered."])
+    host.fail("call_tool", fault)
+    run = await host.say("Where is the kettle?")
+    check(run, host)
+    assert any("confirmed no event_reply" in line for line in run.logs)
+    assert not any("did not call" in line for line in run.logs)
+
+
 async def test_J2_text_before_a_tool_call_is_part_of_the_one_reply() -> None:
     look = Tool("look", fn=lambda: "left cupboard")
     replies = [Reply("Let me look.", tool_calls=[ToolCall("look")]), ANSWER]
@@ -174,6 +184,30 @@ async def test_J2_a_run_without_the_right_to_reply_completes_and_says_why_nothin
     check(run, host)
     assert (run.status, run.final_text, host.world.platform.replies) == ("completed", ANSWER, [])
     assert any("no right to use event_reply" in line for line in run.logs)
+
+
+async def test_J2_a_model_without_the_reply_tool_is_not_blamed_for_the_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = agent(reply="model", replies=[ANSWER])
+    monkeypatch.setattr(host.world.platform, "tools", lambda _event, _allowed: [])
+    run = await host.say("Where is the kettle?")
+    check(run, host)
+    assert (run.status, run.final_text, host.world.platform.replies) == ("completed", ANSWER, [])
+    assert EVENT_REPLY not in run.requests[0].system
+    assert any("no right to use event_reply" in line for line in run.logs)
+    assert not any("the model did not call" in line for line in run.logs)
+
+
+@pytest.mark.parametrize("reply", ["auto", "model"])
+@pytest.mark.parametrize("message", [True, False])
+async def test_J2_without_streamed_models_the_same_side_replies_once(reply: str, message: bool) -> None:
+    by_runner = reply == "auto" and message
+    by_model = [Reply(tool_calls=[ToolCall(EVENT_REPLY, {"text": ANSWER})]), "Done."]
+    host = agent(reply=reply, replies=[ANSWER] if by_runner else by_model)
+    host.manifest.permissions.models.remove("stream")
+    run = await (host.say("Where?") if message else host.event("group.member_joined", {}, conversation="group_9"))
+    check(run, host)
+    assert "invoke_llm" in run.calls.names and "invoke_llm_stream" not in run.calls.names
+    assert (host.world.platform.replies, bool(called(run))) == ([ANSWER], not by_runner)
 
 
 # J2: notices take the same way
@@ -213,6 +247,16 @@ async def test_J2_the_time_limit_is_told_to_the_person_before_the_host_ends_the_
     (told,) = host.world.platform.replies
     assert told == run.final_text
     assert run.status == "completed"
+
+
+async def test_J2_a_platform_that_answers_nothing_costs_no_run_its_end_when_time_is_up() -> None:
+    host = agent(config={"timeout": 5}, replies=[Reply("Slow beginnings", chunks=3, chunk_delay=9.0)])
+    host.fail("reply_stream", Fault.hang(), times=None)
+    host.fail("call_tool", Fault.hang(), times=None)
+    run = await host.say("Hurry")
+    check(run, host)
+    assert (run.status, run.finish_reason) == ("completed", "error")
+    assert any("could not be sent" in line for line in run.logs)
 
 
 async def test_J2_a_stopped_run_finishes_what_it_had_shown() -> None:
@@ -448,6 +492,49 @@ async def test_J3_a_tool_that_changes_things_is_not_run_again_after_a_time_out()
     run = await host.event("friend.request_received", {"request_id": "7"}, conversation=None)
     check(run, host)
     assert run.calls.count("call_tool") == 1
+
+
+async def test_J3_two_equal_calls_in_one_reply_kick_once() -> None:
+    kicks = [ToolCall("event_kick_member", {}, id="same"), ToolCall("event_kick_member", {}, id="other")]
+    host = agent(replies=[Reply(tool_calls=kicks), "Removed."])
+    run = await host.event("group.member_joined", {}, sender="u7", conversation="group_9")
+    check(run, host)
+    assert host.world.platform.actions == [("event_kick_member", {})]
+    assert len(run.of("tool.call.completed")) == 2
+
+
+KICK = ToolCall("event_kick_member", {})
+
+
+async def kicked(host: Host) -> int:
+    """How often the new member was kicked in a run that is sound otherwise."""
+    run = await host.event("group.member_joined", {}, sender="u7", conversation="group_9")
+    check(run, host)
+    assert run.status == "completed"
+    return len(host.world.platform.actions)
+
+
+async def test_J3_past_the_last_allowed_round_nothing_is_changed_any_more() -> None:
+    rounds = [Reply(tool_calls=[KICK])] * 3
+    host = agent(config={"max-tool-iterations": 1}, replies=[*rounds, "Removed."])
+    assert await kicked(host) == 1
+
+
+async def test_J3_a_call_in_a_reply_that_was_cut_off_changes_nothing() -> None:
+    host = agent(replies=[Reply("I remove", tool_calls=[KICK], finish_reason="length"), "Could not."])
+    assert await kicked(host) == 0
+
+
+async def test_J3_a_model_that_fails_behind_its_call_leaves_the_kick_to_the_next() -> None:
+    broken = Model("m1", replies=[Reply(tool_calls=[KICK], error="connection failed", error_after=9)])
+    host = agent(models=[broken, Model("m2", replies=[Reply(tool_calls=[KICK]), "Removed."])])
+    assert await kicked(host) == 1
+
+
+@pytest.mark.parametrize("mode", ["parallel", "serial"])
+async def test_J3_each_round_may_change_something_once(mode: str) -> None:
+    rounds = [Reply(tool_calls=[KICK, KICK]), Reply(tool_calls=[KICK])]
+    assert await kicked(agent(config={"tool-execution-mode": mode}, replies=[*rounds, "Removed."])) == 2
 
 
 # J5: messages of one chat at the same time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -107,6 +108,63 @@ async def test_J3_a_repaired_call_never_reaches_a_tool_that_changes_things() -> 
     run = await host.say("kick x")
     assert len(kick.calls) == 1
     assert "plainly and exactly" in run.requests[1].last_user
+
+
+KICK = "platform_kick_member"
+NOT_EXACT = {
+    "cut": '<tool_call>\n{"name": "platform_kick_member", "arguments": {"city": "x"}',
+    "a name that is near": tags("platform_kick_members", city="x"),
+    "a name in another case": tags("Platform_Kick_Member", city="x"),
+    "one field too many": tags(KICK, city="x", why="spam"),
+    "another type": tags(KICK, city=7),
+    "a comma too many": '<tool_call>{"name": "platform_kick_member", "arguments": {"city": "x",}}</tool_call>',
+    "Python's quotes": "<tool_call>{'name': 'platform_kick_member', 'arguments': {'city': 'x'}}</tool_call>",
+    "a bare key": '<tool_call>{"name": "platform_kick_member", "arguments": {city: "x"}}</tool_call>',
+    "a text of no JSON": tags(KICK).replace("{}", json.dumps("{'city': 'x'}")),
+    "a comment": '<tool_call>{"name": "platform_kick_member", "arguments": {"city": "x" /* he */}}</tool_call>',
+    "two answers": '<tool_call>{"name": "platform_kick_member", "arguments": {"city": "x", "city": "y"}}</tool_call>',
+    "one more wrapping": tags(KICK, arguments={"city": "x"}),
+    "inside a thought": "<think>Perhaps " + tags(KICK, city="x"),
+    "in a thought that ended": "<think>Perhaps " + tags(KICK, city="x") + "</think>No.",
+    "in the words for the user": bare("reply_to_user", text="Look: " + tags(KICK, city="x")),
+    "Python without its bracket": '[platform_kick_member(city="x")',
+    "Python without names": '[platform_kick_member("x")]',
+}
+EXACT = {
+    "tags": tags(KICK, city="x"),
+    "JSON": bare(KICK, city="x"),
+    "Python": '[platform_kick_member(city="x")]',
+    "XML": "<tool_call>\n<function=platform_kick_member>\n<parameter=city>\nx\n</parameter>\n</function>\n</tool_call>",
+    "Mistral": '[TOOL_CALLS]platform_kick_member{"city": "x"}',
+}
+
+
+def kicking(written: str, form: str, profile: str) -> tuple[Any, Tool]:
+    schema = {**CITY, "additionalProperties": False}
+    kick = Tool(KICK, type="platform", parameters=schema, takes_dict=True, fn=lambda _: "gone")
+    return weak_host(written, *["Done."] * 6, tools=[kick], profile=profile, form=form), kick
+
+
+@pytest.mark.parametrize("profile", ["standard", "small"])
+@pytest.mark.parametrize("form", ["tags", "guided"])
+@pytest.mark.parametrize("written", NOT_EXACT.values(), ids=NOT_EXACT.keys())
+async def test_J3_nothing_but_an_exact_call_reaches_a_tool_that_changes_things(
+    written: str, form: str, profile: str
+) -> None:
+    host, kick = kicking(written, form, profile)
+    run = await host.say("kick x")
+    assert kick.calls == []
+    assert run.status == "completed"
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("profile", ["standard", "small"])
+@pytest.mark.parametrize("form", ["tags", "guided"])
+@pytest.mark.parametrize("written", EXACT.values(), ids=EXACT.keys())
+async def test_J3_an_exact_call_reaches_it_once_in_whatever_format(written: str, form: str, profile: str) -> None:
+    host, kick = kicking(written, form, profile)
+    await host.say("kick x")
+    assert kick.calls == [{"city": "x"}]
 
 
 async def test_S1_auto_offers_natively_reads_what_is_written_and_keeps_to_text_from_then_on() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
-from runner.sandbox.key import Chat, reuse_key
+from runner.sandbox.key import Chat, chat_of, reuse_key
+from tests.unit.border import context
 
 DEFAULT = "{launcher_type}_{launcher_id}"
 NAMES = ("launcher_type", "launcher_id", "sender_id", "sender_name", "group_name")
@@ -17,6 +20,59 @@ NAMES = ("launcher_type", "launcher_id", "sender_id", "sender_name", "group_name
 def chat(bot: str | None = "bot-1", own: str = "conversation person_1", **names: str) -> Chat:
     given = {"launcher_type": "person", "launcher_id": "1", "sender_id": "1", "run_id": "r1", **names}
     return Chat({name: value for name, value in given.items() if value}, bot, own)
+
+
+def run(variables: Mapping[str, object] | None = None, **parts: object) -> Chat:
+    """The chat of a run whose context has these parts, and otherwise names nobody but the sender."""
+    fields = {**context().model_dump(), "variables": dict(variables or {}), "subject": None}
+    fields["delivery"] = {"surface": "platform", "reply_target": None}
+    fields["conversation"] = {"conversation_id": "person_1", "bot_id": "bot-1"}
+    return chat_of(RunnerContext.model_validate({**fields, **parts}))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"variables": {"launcher_type": "group", "launcher_id": "g1"}},
+        {"variables": {"launcher_type": "group", "launcher_id": ""}, "subject": {"launcher_id": "g1"}},
+        {"subject": {"launcher_type": "group", "launcher_id": "g1"}},
+        {"delivery": {"target_type": "group", "target_id": "g1"}},
+    ],
+)
+def test_H1_a_chat_is_known_by_variables_or_subject_or_reply_target(named: dict[str, Any]) -> None:
+    parts = {}
+    if "subject" in named:
+        parts["subject"] = {"subject_type": "message", "subject_id": "m1", "data": named["subject"]}
+    if "delivery" in named:
+        parts["delivery"] = {"surface": "platform", "reply_target": named["delivery"]}
+    chat = run(named.get("variables"), **parts)
+    assert (chat.names["launcher_id"], chat.names["sender_id"], chat.bot) == ("g1", "u1", "bot-1")
+
+
+def test_H1_variables_count_more_than_the_subject_and_that_more_than_the_reply_target() -> None:
+    subject = {"subject_type": "message", "subject_id": "m1", "data": {"launcher_id": "s", "sender_id": "s"}}
+    delivery = {"surface": "platform", "reply_target": {"target_type": "t", "target_id": "t"}}
+    names = run({"launcher_id": "v"}, subject=subject, delivery=delivery).names
+    assert (names["launcher_id"], names["sender_id"], names["launcher_type"]) == ("v", "s", "t")
+
+
+def test_H1_no_variable_passes_for_the_bot_or_the_run_and_private_ones_are_no_names() -> None:
+    chat = run({"bot_id": "bot-9", "run_id": "run-9", "_secret": "x", "user_name": "Ann", "list": ["x"], "none": None})
+    assert (chat.bot, chat.names["bot_id"], chat.names["run_id"]) == ("bot-1", "bot-1", "run-1")
+    assert chat.names["user_name"] == "Ann"
+    assert not {"_secret", "list", "none"} & chat.names.keys()
+
+
+def test_H1_where_neither_chat_nor_conversation_is_known_every_run_has_its_own_sandbox() -> None:
+    alone = [run(run_id=run_id, conversation={"bot_id": "bot-1"}) for run_id in ("run-1", "run-2")]
+    assert reuse_key(DEFAULT, alone[0]) != reuse_key(DEFAULT, alone[1])
+
+
+def test_H1_the_bot_is_found_where_an_event_names_it() -> None:
+    subject = {"subject_type": "group", "subject_id": "g1", "data": {"bot_uuid": "bot-7"}}
+    assert run(conversation={"conversation_id": "group_g1"}, subject=subject).bot == "bot-7"
+    metadata = run(conversation={"conversation_id": "group_g1"}, runtime={"metadata": {"bot_id": "bot-8"}})
+    assert metadata.bot == "bot-8"
 
 
 def test_H1_the_same_chat_comes_back_to_its_sandbox_in_every_run() -> None:

@@ -140,6 +140,32 @@ async def test_J3_one_call_changes_things_once_even_in_a_later_batch() -> None:
     assert again[0].rendered.error is ErrorCode.LIMIT
 
 
+async def test_J3_a_call_that_a_model_stammers_in_one_turn_changes_things_once() -> None:
+    world = World()
+    run = Run(world)
+    twice = [_call(1, "event_kick_member", '{"n": 1}'), _call(2, "event_kick_member", ' {"n":1} ')]
+    outcomes = await run.batch(*twice, _call(3, "event_kick_member", '{"n": 2}')).run()
+    assert world.called == [("event_kick_member", {"n": 1}), ("event_kick_member", {"n": 2})]
+    assert [outcome.rendered.error for outcome in outcomes] == [None, ErrorCode.LIMIT, None]
+    assert [outcome.ran for outcome in outcomes] == [True, False, True]
+    await run.batch(_call(4, "event_kick_member", '{"n": 1}')).run()
+    assert len(world.called) == 3, "a later turn has read what came of it, and may mean it"
+
+
+async def test_J3_a_call_that_undoes_the_one_before_it_is_no_stammer() -> None:
+    world = World()
+    names = ["event_mute_member", "event_kick_member", "event_mute_member"]
+    await Run(world).batch(*(_call(number, name) for number, name in enumerate(names))).run()
+    assert [name for name, _ in world.called] == names
+
+
+async def test_J3_only_what_changes_things_is_done_once_a_turn() -> None:
+    world = World()
+    calls = [_call(1), _call(2), _call(3, "event_reply"), _call(4, "event_reply")]
+    await Run(world).batch(*calls).run()
+    assert len(world.called) == 4
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -146,7 +146,7 @@ async def test_D2_a_job_keeps_its_place_among_the_calls_that_may_be_with_the_hos
 async def test_J3_calls_that_may_not_meet_others_of_their_kind_never_become_jobs(name: str) -> None:
     world = World()
     async with world.jobs.kept():
-        running = asyncio.create_task(world.run(call(1, name), call(2, name)))
+        running = asyncio.create_task(world.run(call(1, name, '{"n": 1}'), call(2, name, '{"n": 2}')))
         await world.until(lambda: world.open > 0)
         await asyncio.sleep(0.05)
         assert not world.jobs.any

@@ -13,7 +13,7 @@ from runner.events import Event, Log, ToolFinished, ToolStarted
 from runner.host import STREAM_CHARACTERS
 from runner.replying import Replier, bounded
 
-from .border import ALL_APIS, Handler, context, host_over
+from .border import ALL_APIS, GONE, Handler, context, host_over
 
 REPLY_TOOL = {"tool_name": "event_reply", "tool_type": "platform", "operations": ["detail", "call"]}
 
@@ -113,6 +113,53 @@ async def test_J2_a_whole_text_whose_fate_is_unknown_is_not_sent_twice() -> None
     assert any("may not have arrived" in line for line in scene.errors())
 
 
+async def test_J2_a_visible_card_that_refuses_the_whole_text_gets_it_at_the_end_and_it_is_not_sent_twice() -> None:
+    scene = Scene("streaming", refused("too many changes"))
+    scene.replier.show("half")
+    await settle()
+    await scene.replier.close("half and half", seconds=1)
+    assert scene.operations[:2] == [("update", "half"), ("update", "half and half")]
+    assert scene.tool_replies == []
+    assert any("may not have arrived" in line for line in scene.errors())
+
+
+@pytest.mark.parametrize("delivery", ["streaming", "buffered"])
+@pytest.mark.parametrize("shown", [True, False])
+@pytest.mark.parametrize("failure", [refused("busy"), refused("ActionCallTimeoutError: timed out"), GONE])
+async def test_J2_the_whole_text_is_told_to_the_stream_once_more_before_anything_is_given_up(
+    failure: Exception, shown: bool, delivery: str
+) -> None:
+    scene = Scene(failure, delivery)
+    if shown:
+        scene.replier.show("all of it")
+        await settle()
+    await scene.replier.close("all of it", seconds=1)
+    assert scene.operations == [("update", "all of it"), ("update", "all of it"), ("finish", "all of it")]
+    assert (scene.tool_replies, scene.errors()) == ([], [])
+
+
+async def test_J2_a_visible_card_that_refuses_a_part_of_the_text_leaves_the_whole_to_the_tool() -> None:
+    scene = Scene("streaming", refused("too many changes"))
+    for text in ("half", "half and"):
+        scene.replier.show(text)
+        await settle()
+    await scene.replier.close("half and half", seconds=1)
+    assert scene.tool_replies == ["half and half"]
+
+
+@pytest.mark.parametrize("files", [(), ("file-1",)])
+async def test_J2_a_host_that_answers_nothing_at_all_costs_no_more_than_the_time_there_is(
+    files: tuple[str, ...],
+) -> None:
+    scene = Scene(None)
+    scene.handler.answers["call_tool"] = scene.handler.answers["call_platform_api"] = None
+    scene.replier.show("half")
+    await settle()
+    async with asyncio.timeout(3.0):
+        await scene.replier.close("half and half", files, seconds=2.0)
+    assert len(scene.errors()) == (2 if files else 1)
+
+
 async def test_J2_giving_up_drops_the_stream() -> None:
     scene = Scene("streaming")
     scene.replier.show("half")
@@ -146,6 +193,20 @@ async def test_J4_files_that_cannot_be_sent_cost_neither_text_nor_run() -> None:
     await scene.replier.close("Here it is.", ["file-1"], seconds=1)
     assert scene.operations[-1] == ("finish", "Here it is.")
     assert any("1 files could not be sent" in line for line in scene.errors())
+
+
+async def test_J4_a_refusal_in_the_answer_to_files_is_a_failure_and_what_was_only_simulated_says_so() -> None:
+    for answer, error in (
+        ({"ok": False, "mock": True, "error": "let it fail"}, True),
+        ({"ok": True, "mock": True}, False),
+    ):
+        scene = Scene("streaming")
+        scene.handler.answers["call_platform_api"] = {"result": answer}
+        await scene.replier.close("Here it is.", ["file-1"], seconds=1)
+        ended = [event for event in scene.events if isinstance(event, ToolFinished)][-1]
+        assert bool(ended.error) is error
+        assert error or ended.result == {"sent": True, "mock": True}
+        assert any("1 files could not be sent" in line for line in scene.errors()) is error
 
 
 def test_J2_a_reply_holds_two_hundred_thousand_characters_and_says_when_it_was_cut() -> None:

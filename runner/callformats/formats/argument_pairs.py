@@ -93,7 +93,7 @@ def _json_body(text: str, start: int, name: re.Match[str], after: int, complete:
     if not closed and not complete and (end >= len(text) or could_begin(text, end, (_FENCE, pairs.close))):
         return UNFINISHED
     mended, cut = parsed.mended or not closed, parsed.state is State.CUT
-    candidate = Candidate(name[0], parsed.value, text[start : parsed.end], mended=mended, cut=cut)
+    candidate = Candidate(name[0], parsed.value, text[start : parsed.end], mended=mended, exact=parsed.exact, cut=cut)
     return Block(end + len(pairs.close) if closed else parsed.end, (candidate,))
 
 

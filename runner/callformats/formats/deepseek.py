@@ -127,7 +127,9 @@ def _arguments(
     mended = parsed.mended or closer is None
     broken = fenced != closed_fence and end < len(text)
     cut = parsed.state is State.CUT
-    candidate = Candidate(name, parsed.value, text[start:end], mended=mended, cut=cut, broken=broken)
+    candidate = Candidate(
+        name, parsed.value, text[start:end], mended=mended, exact=parsed.exact, cut=cut, broken=broken
+    )
     return candidate, end + len(closer) if closer else end
 
 

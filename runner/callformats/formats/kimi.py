@@ -70,7 +70,9 @@ def _k2_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | N
         return None
     cut = parsed.state is State.CUT
     mended = parsed.mended or not closed
-    candidate = Candidate(named[1], parsed.value, text[start : parsed.end], head[1], mended=mended, cut=cut)
+    candidate = Candidate(
+        named[1], parsed.value, text[start : parsed.end], head[1], mended=mended, exact=parsed.exact, cut=cut
+    )
     return candidate, end + len(_CALL_END) if closed else parsed.end
 
 

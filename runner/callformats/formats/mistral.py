@@ -83,7 +83,9 @@ def _with_arguments(text: str, here: int, complete: bool, name: str, own_id: str
         closer = literal_at(text, end, _CLOSES)
         return Block(end + len(closer) if closer else parsed.end, candidates(parsed, raw))
     cut = parsed.state is State.CUT
-    return Block(parsed.end, (Candidate(name, parsed.value, raw, own_id, mended=parsed.mended, cut=cut),))
+    return Block(
+        parsed.end, (Candidate(name, parsed.value, raw, own_id, mended=parsed.mended, exact=parsed.exact, cut=cut),)
+    )
 
 
 def _write(name: str, arguments: Mapping[str, Json]) -> str:

@@ -267,7 +267,7 @@ def _action_input(text: str, at: int, start: int, complete: bool, name: str) -> 
         return UNFINISHED
     end = line_end if line_end >= 0 else len(text)
     cut = parsed.state is State.CUT
-    return Block(end, (Candidate(name, parsed.value, text[at:end], mended=parsed.mended, cut=cut),))
+    return Block(end, (Candidate(name, parsed.value, text[at:end], mended=parsed.mended, exact=parsed.exact, cut=cut),))
 
 
 _PROMPT = ">>>"
@@ -296,7 +296,9 @@ def _read_functionary(text: str, at: int, complete: bool, names: Names) -> Outco
     if parsed.state is not State.WHOLE and not complete:
         return UNFINISHED
     cut = parsed.state is State.CUT
-    candidate = Candidate(name[0], parsed.value, text[at : parsed.end], mended=parsed.mended, cut=cut)
+    candidate = Candidate(
+        name[0], parsed.value, text[at : parsed.end], mended=parsed.mended, exact=parsed.exact, cut=cut
+    )
     return Block(parsed.end, (candidate,))
 
 
