@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -24,15 +24,17 @@ MARKUP: Final = ("<tool_call", "tool_response", '"arguments"', "reply_to_user", 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way to run the tasks: the fields of the binding, and what of the small profile is on."""
+    """One way to run the tasks: the fields of the binding, and what of the small profile is on. `site`: what the owner
+    notes about the place."""
 
     name: str
     profile: str = "small"
     form: str = "guided"
     parts: Parts = EVERY_PART
+    site: str = ""
 
     def without(self, part: Part) -> Arm:
-        return Arm(f"{self.name} without {part.value}", self.profile, self.form, self.parts - {part})
+        return replace(self, name=f"{self.name} without {part.value}", parts=self.parts - {part})
 
 
 STANDARD: Final = Arm("standard", "standard", "native")
@@ -42,6 +44,10 @@ NATIVE: Final = Arm("small, native", "small", "native")
 TEXT: Final = Arm("small, json", "small", "json")
 TAGS: Final = Arm("small, tags", "small", "tags")
 GUIDED: Final = Arm("small, guided", "small", "guided")
+NOTED: Final = Arm(
+    "small, guided, with a note",
+    site="Questions about the office (its codes, times, rooms, people and rules): look them up with search_docs first.",
+)
 ARMS: Final = (STANDARD, LENIENT, OWN_PARSER, NATIVE, TAGS, TEXT, GUIDED)
 
 
@@ -77,6 +83,7 @@ def _host(desk: Desk, arm: Arm, speaker: Speaker) -> TestHost:
         "timeout": 86_400,
         "step-timeout": 3_600,
         "max-tool-iterations": MOST_ROUNDS,
+        "site-instructions": arm.site,
     }
     return TestHost(
         DefaultRunner(parts=arm.parts),

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from bench.small.play import GUIDED, LENIENT, NATIVE, STANDARD, TEXT, Arm, Played, play
+from bench.small.play import GUIDED, LENIENT, NATIVE, NOTED, STANDARD, TEXT, Arm, Played, play
 from bench.small.tasks import TASKS, Task
 from demo.endpoint import serve_gguf
 from demo.model import choose
@@ -22,7 +22,7 @@ from demo.processes import Children
 from tests.host import ModelRequest, Reason, Reply, ToolCall
 from weights.catalogue import cache_folder
 
-ARMS: Final = (STANDARD, LENIENT, NATIVE, TEXT, GUIDED)
+ARMS: Final = (STANDARD, LENIENT, NATIVE, TEXT, GUIDED, NOTED)
 SUBSET: Final = ("calc-1", "units-1", "write-1", "read-1", "find-1", "remind-2", "two-1", "chat-2")
 """Eight tasks, one of each kind: forty take hours on two busy cores."""
 _REPLY_TOKENS = 300
