@@ -1,7 +1,8 @@
 """`python -m bench.load`: many conversations at once through the real LangBot, in rounds.
 
 Every conversation has a word of its own, every message uses a tool, and the window is small enough that each
-conversation is summarised.
+conversation is summarised. LangBot gets more threads than it has by itself (`tests.e2e.crowd.ROOM`), as the README
+advises; `--set` says otherwise.
 """
 
 from __future__ import annotations
