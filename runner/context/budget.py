@@ -37,10 +37,10 @@ class Budget:
         if isinstance(reported, int) and not isinstance(reported, bool) and reported > 0:
             known = min(known, reported)
         known = max(known, LEAST_WINDOW)
-        wide = cls(known, max(0, min(reserve, known // RESERVE_DIVISOR)))
+        wide = cls(known, _kept_free(reserve, known))
         if learned is None or not LEAST_WINDOW <= learned < known:
             return wide
-        return cls(learned, max(0, min(reserve, learned // RESERVE_DIVISOR)), wider=wide)
+        return cls(learned, _kept_free(reserve, learned), wider=wide)
 
     @property
     def input(self) -> int:
@@ -61,6 +61,10 @@ class Budget:
     def tighter(self, counted: int) -> Self:
         """After a refusal at `counted` tokens: the input is at most half of it (C7)."""
         return replace(self, cap=max(LEAST_WINDOW // 2, min(self.input, counted // 2)))
+
+
+def _kept_free(reserve: int, window: int) -> int:
+    return max(0, min(reserve, window // RESERVE_DIVISOR))
 
 
 def planning_scale(host: int, local: int) -> float:

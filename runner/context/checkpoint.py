@@ -210,12 +210,9 @@ def merge(base: Checkpoint | None, current: Checkpoint | None, ours: Checkpoint)
     if current == base:
         return ours
     winner = ours if _reach(ours) > _reach(current) else current
-    forgotten = set(base.windows) - set(ours.windows) if base is not None else set()
-    windows = {
-        model: size
-        for model, size in current.windows.items()
-        if model not in forgotten or base is None or size != base.windows[model]
-    }
+    known = base.windows if base is not None else {}
+    forgotten = {(model, size) for model, size in known.items() if model not in ours.windows}
+    windows = {model: size for model, size in current.windows.items() if (model, size) not in forgotten}
     for model, window in ours.windows.items():
         windows[model] = min(window, windows.get(model, window))
     merged = replace(winner, windows=windows, notes={**current.notes, **ours.notes})
