@@ -43,8 +43,7 @@ class RunView:
         self._view = view
         self._context = context
         self._budget_of = budget_of
-        self._widened: dict[str, Budget] = {}
-        self._tightened: dict[str, Budget] = {}
+        self._budgets: dict[str, Budget] = {}
         self._tokens = 0
         self._before_doubt: _Certain | None = None
         self._suspected: tuple[str, int] | None = None
@@ -169,11 +168,11 @@ class RunView:
             self._disbelieved = None
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
-        if kind is Overflow.NONE or failure.model_id in self._tightened:
+        if kind is Overflow.NONE or budget.cap is not None:
             return False
         if kind is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
             self._suspected = failure.model_id, self._tokens
-        self._tightened[failure.model_id] = budget.tighter(self._tokens)
+        self._budgets[failure.model_id] = budget.tighter(self._tokens)
         return True
 
     def widen(self, model_id: str) -> bool:
@@ -182,7 +181,7 @@ class RunView:
         budget = self._budget(model_id)
         if budget.wider is None or budget.cap is not None:
             return False
-        self._widened[model_id] = budget.wider
+        self._budgets[model_id] = budget.wider
         self._disbelieved = model_id
         return True
 
@@ -194,7 +193,7 @@ class RunView:
         self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)
 
     def _budget(self, model_id: str) -> Budget:
-        return self._tightened.get(model_id) or self._widened.get(model_id) or self._budget_of(model_id)
+        return self._budgets.get(model_id) or self._budget_of(model_id)
 
 
 def _in_words(turn: AssistantTurn) -> tuple[Unit, ...]:

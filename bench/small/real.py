@@ -24,7 +24,7 @@ from weights.catalogue import cache_folder
 
 ARMS: Final = (STANDARD, LENIENT, NATIVE, TEXT, GUIDED, NOTED)
 SUBSET: Final = ("calc-1", "units-1", "write-1", "read-1", "find-1", "remind-2", "two-1", "chat-2")
-"""Eight tasks, one of each kind: forty take hours on two busy cores."""
+"""Eight tasks, one of each kind: forty take up to an hour in each arm on two busy cores."""
 _REPLY_TOKENS = 300
 _PATIENCE = 600.0
 """Seconds for one reply: a busy machine is slow, and that is not what is measured."""

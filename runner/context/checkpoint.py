@@ -202,8 +202,8 @@ def merge(base: Checkpoint | None, current: Checkpoint | None, ours: Checkpoint)
     """What to write, given what this run read first, what is stored now and what it wants to store; None: nothing.
 
     Nothing stored any more where something was: the conversation was reset during the run, and what it covers is gone.
-    Another run's newer summary stays, ours is dropped. Learned windows and notes of both are kept, but
-    for a window that this run forgot and no other has learned anew.
+    Another run's newer summary stays, ours is dropped. Learned windows and notes of both are kept, but for a window
+    that this run forgot and no other has learned anew.
     """
     if current is None:
         return ours if base is None else None
