@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from demo import langbot, package, ports
+from demo.bootstrap import ROOT
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
 from tests.e2e.scripted_model import ScriptedModel
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def end_when_asked() -> None:

@@ -11,13 +11,14 @@ from typing import Final
 
 from bench import bringup
 from bench.table import Row
+from demo.bootstrap import ROOT
 from demo.chat import Chat, Turn
 from demo.errors import DemoError
 from tests.e2e.bed import Bed
 from tests.e2e.crowd import ROOM
 from tests.e2e.scripted_model import Reply, Request, say
 
-PASSTHROUGH = bringup.ROOT / "tests" / "e2e" / "plugins" / "passthrough"
+PASSTHROUGH = ROOT / "tests" / "e2e" / "plugins" / "passthrough"
 CROWD = 50
 _SETTINGS = {**ROOM, "SYSTEM__WEBSOCKET_RETENTION__MAX_CONNECTIONS_PER_WORKSPACE": str(CROWD * 2)}
 """LangBot lets 32 pages of one workspace connect unless told otherwise."""

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from bench import bringup
 from bench.table import Row
+from demo.bootstrap import ROOT
 from tests.e2e.bed import Bed
 from tests.e2e.crossings import PAIRS_PER_CHAT, Crossing, cross_in_one_chat, moments, table, window
 
-SHORTEST = bringup.ROOT / "tests" / "e2e" / "plugins" / "shortest"
+SHORTEST = ROOT / "tests" / "e2e" / "plugins" / "shortest"
 PAIRS = int(os.environ.get("WINDOW_PAIRS", "60"))
 IDLE = 1.0
 """Seconds the yardstick waits before its last look: its end comes so much later."""

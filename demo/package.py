@@ -13,9 +13,9 @@ from pathlib import Path
 
 import yaml
 
+from demo.bootstrap import ROOT
 from demo.errors import DemoError
 
-ROOT = Path(__file__).resolve().parent.parent
 ROOT_FILES = ("manifest.yaml", "main.py", "requirements.txt", "README.md", "LICENSE")
 REQUIRED = ("manifest.yaml", "main.py")
 FOLDERS = ("assets", "components", "config", "readme", "runner")
