@@ -45,7 +45,8 @@ def test_K7_of_many_models_the_newest_are_remembered() -> None:
 
 @given(ANY_JSON, st.dictionaries(st.sampled_from(["numbered_ids", "slow_start", "helped"]), ANY_JSON))
 def test_K7_a_stored_value_of_any_shape_is_read_without_harm(stored: Json, habit: dict[str, Json]) -> None:
-    for value in (stored, {"m1": stored}, {"m1": habit}):
+    values: tuple[Json, ...] = (stored, {"m1": stored}, {"m1": habit})
+    for value in values:
         known = Habits(value, lambda _: None).of("m1")
         assert isinstance(known.numbered_ids, bool)
         assert all(isinstance(time, float) for time in known.helped.values())
