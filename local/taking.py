@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from local.request import Agent, FinishedCall, Message
-from runner.conversation.offered import Offered, spec_of
+from runner.callformats.offered import Offered, spec_of
 from runner.conversation.request import ToolSpec
 from runner.events import Json
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runner.callformats.offered import Offered, spec_of
 from runner.callformats.schema import Schema
-from runner.conversation.offered import Offered, spec_of
 
 _SHORTEST_FOR_ONE_SLIP = 5
 _SHORTEST_FOR_TWO_SLIPS = 10

@@ -13,6 +13,7 @@ from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outco
 from runner.callformats.found import Findings, Found, Names
 from runner.callformats.leads import ADDRESSEE, LEAD_OF, Beginning, Fence, Lead, fence, lead, next_addressee
 from runner.callformats.lines import Line, NotLast, read_line
+from runner.callformats.offered import Offered
 from runner.callformats.offers import Offers
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import known_id
@@ -22,7 +23,6 @@ from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TO
 from runner.callformats.tokens import closers_of, tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
-from runner.conversation.offered import Offered
 
 Tools = Sequence[Offered] | None
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from runner.callformats.offered import ToolSpec
 from runner.conversation.units import System, Unit
 from runner.events import Json
 
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool as a model sees it. `name` is unique in a request; `parameters` is a JSON Schema of an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Json]
+__all__ = ["Request", "ToolSpec"]
 
 
 @dataclass(frozen=True, slots=True)

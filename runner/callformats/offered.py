@@ -7,12 +7,21 @@ object with attributes of these names, as the SDK's tools, MCP's and those of `l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from runner.conversation.request import ToolSpec
 from runner.events import Json
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it. `name` is unique in a request; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
 
 
 @runtime_checkable
