@@ -20,7 +20,7 @@ from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 from runner.conversation.call_ids import CallIds
 from runner.conversation.cut import sendable
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import Image, Part, System, Text, ToolCall, Unit, UserTurn
+from runner.conversation.units import AssistantTurn, Image, Part, System, Text, ToolCall, Unit, UserTurn
 from runner.events import Json
 
 
@@ -48,9 +48,8 @@ class Wire:
         return [self._tool(spec) for spec in specs]
 
     def _converted(self, unit: Unit, model_id: str) -> tuple[Message, ...]:
-        if isinstance(unit, UserTurn):
-            own, ids = False, ()
-        else:
+        own, ids = False, tuple[str, ...]()
+        if isinstance(unit, AssistantTurn):
             own = unit.author in (None, model_id)
             ids = tuple(self._ids.sent(call.id, call.name, unit.author, model_id) for call in unit.calls)
         known = self._units.get((id(unit), own, ids))

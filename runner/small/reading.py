@@ -11,7 +11,8 @@ from runner.callformats import Call, StreamReader, read
 from runner.callformats import Reading as Read
 from runner.conversation.call_ids import is_numbered
 from runner.conversation.request import ToolSpec
-from runner.models.reply import RawCall, Reply
+from runner.models.calls import RawCall
+from runner.models.reply import Reply
 from runner.models.runaway import Runaway, Watch
 from runner.small.reply_tool import REPLY, REPLY_SPEC, ReplyDecoder
 from runner.tools.arguments import Broken, read_arguments

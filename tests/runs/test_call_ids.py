@@ -104,7 +104,7 @@ async def test_K2_ids_that_stand_in_a_text_are_ours() -> None:
 
 
 async def test_K2_ids_of_the_owners_prompt_are_ours_and_each_stands_once() -> None:
-    rows = [{"role": "system", "content": "Be kind."}]
+    rows: list[dict[str, Any]] = [{"role": "system", "content": "Be kind."}]
     for number in range(2):
         call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
         rows += [
