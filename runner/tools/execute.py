@@ -81,10 +81,18 @@ class Executor:
     soft_seconds: float = slow.SOFT_SECONDS
     run_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_PER_RUN))
     acted: set[str] = field(default_factory=set)
+    noted: set[str] = field(default_factory=set)
 
     def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
         """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
         return Batch(self, _once(prepare(call, catalogue) for call in wanted))
+
+    def note(self, ready: Ready) -> None:
+        """What the bot's owner should know of a call, each line once a run."""
+        for line in ready.notes:
+            if line not in self.noted:
+                self.noted.add(line)
+                self.on_event(Log(line, "warning"))
 
     async def aside(self, entry: Entry, values: dict[str, Json], seconds: float) -> Rendered | None:
         """A call that the loop makes for itself, within the same slots; None for a failure, or when nothing came."""
@@ -189,8 +197,7 @@ class Batch:
                 await semaphore.acquire()
                 slots.callback(semaphore.release)
             self._start(at, ready.values)
-            if ready.note:
-                executor.on_event(Log(ready.note, "warning"))
+            executor.note(ready)
             # Calls that may not meet others of their lane (J3) are waited for, however slow they are.
             if executor.jobs is None or ready.entry.lane is not None:
                 self._finish(at, await self._ask(at, ready))

@@ -205,7 +205,7 @@ async def test_D3_a_broken_call_says_what_was_expected_and_spares_its_neighbours
     world = World()
     run = Run(world)
     outcomes = await run.batch(
-        _call(1, arguments='{"n": "cut'), _call(2), _call(3, "wrok"), _call(4, arguments="null")
+        _call(1, arguments='{"n": "cut'), _call(2), _call(3, "wrok"), _call(4, arguments="[]")
     ).run()
     assert [outcome.ran for outcome in outcomes] == [False, True, False, False]
     assert outcomes[0].result.text.startswith("Error [invalid_arguments]: ")
@@ -221,6 +221,18 @@ async def test_D3_arguments_against_the_schema_do_not_run() -> None:
     world = World()
     await Run(world).batch(_call(1, arguments='{"n": "x"}')).run()
     assert world.called == []
+
+
+async def test_K5_fields_given_to_a_tool_that_takes_none_are_dropped_and_noted_once() -> None:
+    world = World()
+    run = Run(world)
+    stray = [_call(number, "event_get_group", '{"_call": "look up"}') for number in range(3)]
+    first = await run.batch(*stray).run()
+    await run.batch(_call(4, "event_get_group", '{"x": 1}'), _call(5, "event_get_group", "null")).run()
+    assert world.called == [("event_get_group", {})] * 5
+    assert first[0].call.arguments == "{}", "a model imitates what stands in the history"
+    (note,) = [event.text for event in run.events if isinstance(event, Log)]
+    assert "event_get_group" in note and "look up" not in note
 
 
 async def test_D1_the_host_is_asked_by_its_own_name() -> None:
