@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local.request import FinishedCall, Message
+from runner.conversation.call_ids import CallIds
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Text, ToolCall, Unit, UserTurn, join_users
 from runner.tools.arguments import BROKEN_IN_HISTORY, Broken, read_arguments
-from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue, Entry, Kind, legal_name
 from runner.tools.execute import Outcome
 from runner.tools.results import ErrorCode, Rendered, Renderer

@@ -26,6 +26,7 @@ from local.taking import Signal, TakenRequest, stopped
 from runner import clock
 from runner.context.compaction import View
 from runner.context.overflow import is_overflow
+from runner.conversation.call_ids import CallIds
 from runner.conversation.units import System, Text, UserTurn
 from runner.deadline import Deadline
 from runner.errors import AllModelsFailed, HostCallFailed, HostFailure, InputTooLarge, ModelTrouble
@@ -37,7 +38,6 @@ from runner.rounds import Rounds
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
 from runner.small.manner import Stop
 from runner.small.memory import Memory
-from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Executor, ToolSlots
 from runner.turn import BrokenOff, StepTimedOut, Turns

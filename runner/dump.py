@@ -20,7 +20,8 @@ from typing import Final
 from runner.conversation.cut import head, sendable
 from runner.events import Json
 from runner.guards import HIDDEN, without_keys
-from runner.models.reply import RawCall, Reply
+from runner.models.calls import RawCall
+from runner.models.reply import Reply
 from runner.small.guiding import PSEUDO_TOOLS
 from runner.tools.catalogue import Catalogue
 from runner.tools.compact import compact_schema

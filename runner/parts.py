@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,10 +17,11 @@ from runner.assembly import Assembled
 from runner.box import Sandbox
 from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint
-from runner.context.compaction import Context, Wishes
+from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
 from runner.context.summary import Summarise, SummaryReply
 from runner.context.tokens import Ruler, load_tokenizer
+from runner.conversation.call_ids import CallIds
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, UserTurn
 from runner.deadline import Deadline
@@ -28,7 +29,9 @@ from runner.delivery import Delivery
 from runner.events import Log
 from runner.host import Host
 from runner.memory import ToolMemory
+from runner.models import habits
 from runner.models.bench import Bench, Writer
+from runner.models.habits import Habits
 from runner.models.runaway import Runaway, Watch
 from runner.outbox import Outbox
 from runner.progress import Progress
@@ -40,7 +43,6 @@ from runner.small.manner import Manner
 from runner.small.part import EVERY_PART, Part
 from runner.small.part import Parts as SmallParts
 from runner.steering import Steering
-from runner.tools.call_ids import CallIds
 from runner.tools.execute import Executor, ToolSlots
 from runner.tools.jobs import Jobs
 from runner.tools.results import Renderer
@@ -93,6 +95,9 @@ class Parts:
 async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
     """Build everything for the loop. Loads the tokenizer if no run has done so yet."""
     context = await _context(around, start, bench)
+    notes = start.checkpoint.notes if start.checkpoint else {}
+    bench.habits = Habits(notes.get(habits.KEY), partial(context.note, habits.KEY))
+    bench.ids.take(_ids_in(start.view))
     view = RunView(start.view, context, partial(_budget, around, start.checkpoint))
     manner = _manner(around, start, context)
     view.ask(start.question)
@@ -110,7 +115,7 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         manner,
     )
     jobs = Jobs()
-    rounds = _rounds(around, start, jobs)
+    rounds = _rounds(around, start, jobs, bench.ids)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
     own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
     steering = Steering(around.host, start.speakers, own, around.ctx.run_id)
@@ -175,7 +180,14 @@ def _budget(around: Surroundings, checkpoint: Checkpoint | None, model_id: str) 
     return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported, learned=learned)
 
 
-def _rounds(around: Surroundings, start: Assembled, jobs: Jobs) -> Rounds:
+def _ids_in(view: View) -> Iterator[str]:
+    """The ids of the calls that stand in the history already."""
+    for unit in (*view.opening, *view.before, *view.units):
+        if isinstance(unit, AssistantTurn):
+            yield from (call.id for call in unit.calls)
+
+
+def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds) -> Rounds:
     settings, parts = around.settings, around.small_parts
     executor = Executor(
         around.delivery.listening(around.sandbox.call_tool),
@@ -185,9 +197,8 @@ def _rounds(around: Surroundings, start: Assembled, jobs: Jobs) -> Rounds:
         serial=settings.tools.mode is ToolMode.SERIAL,
         jobs=jobs if Part.JOBS in parts else None,
     )
-    taken = (call.id for unit in start.view.units if isinstance(unit, AssistantTurn) for call in unit.calls)
     evidence = Evidence() if Part.EVIDENCE in parts else None
-    return Rounds(start.catalogue, executor, around.progress, around.say, CallIds(taken), start.memory, evidence)
+    return Rounds(start.catalogue, executor, around.progress, around.say, ids, start.memory, evidence)
 
 
 def _skill_chars(settings: Settings) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from config.notices import Notice
 from runner import clock
+from runner.conversation.call_ids import CallIds
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Part, Text, ToolImage, UserTurn
 from runner.memory import ToolMemory
@@ -15,7 +16,6 @@ from runner.models.reply import Reply
 from runner.progress import TOOL_PATIENCE, Progress
 from runner.small.evidence import Evidence
 from runner.tools import jobs
-from runner.tools.call_ids import CallIds
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Batch, Executor, Outcome
 from runner.tools.prepare import Ready, Refused, WantedCall, prepare
@@ -139,7 +139,9 @@ class Rounds:
 
     def _wanted(self, reply: Reply) -> list[WantedCall]:
         return [
-            WantedCall(self._ids.claim(call.id), call.name, call.arguments, call.provider_fields, call.certain)
+            WantedCall(
+                self._ids.claim(call.id, reply.model_id), call.name, call.arguments, call.provider_fields, call.certain
+            )
             for call in reply.calls
         ]
 

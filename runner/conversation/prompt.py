@@ -12,6 +12,7 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement,
 from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
 from pydantic import ValidationError
 
+from runner.conversation.call_ids import made
 from runner.conversation.units import (
     AssistantTurn,
     Other,
@@ -119,7 +120,7 @@ def _opening(messages: Sequence[Message]) -> tuple[Unit, ...]:
         calls = tuple(_call(call) for call in message.tool_calls or ())
         answers = messages[place : place + len(calls)]
         place += len(calls)
-        _add(units, _assistant(message, calls, answers))
+        _add(units, _with_own_ids(_assistant(message, calls, answers), place))
     return tuple(units)
 
 
@@ -153,6 +154,14 @@ def _assistant(message: Message, calls: tuple[ToolCall, ...], answers: Sequence[
         ) from error
     fields = cast(Mapping[str, Json] | None, message.provider_specific_fields)
     return AssistantTurn("\n\n".join(texts), calls, ordered, provider_fields=fields)
+
+
+def _with_own_ids(turn: AssistantTurn, place: int) -> AssistantTurn:
+    """The owner's ids only join rows: what is sent has to be taken by every provider, and stand there once (K2)."""
+    ids = [made("prompt", place, at) for at in range(len(turn.calls))]
+    calls = tuple(replace(call, id=call_id) for call, call_id in zip(turn.calls, ids, strict=True))
+    results = tuple(replace(result, call_id=call_id) for result, call_id in zip(turn.results, ids, strict=True))
+    return replace(turn, calls=calls, results=results)
 
 
 def _call(call: WireCall) -> ToolCall:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runner.conversation import failures
+from runner.conversation.call_ids import made
 from runner.conversation.cut import clip, sendable
 from runner.conversation.units import AssistantTurn, Span, ToolCall, ToolResult
 from runner.events import Json
@@ -62,12 +63,12 @@ class Record:
     ) -> tuple[AssistantTurn, ...]:
         """The rounds as assistant turns with results, to stand before the answer of that run.
 
-        `prefix` must differ between the records of one request (a cursor does): ids are made from it, ≤ 40 characters.
+        `prefix` must differ between the records of one request (a cursor does): the ids of the calls are made from it,
+        the same each time (K2).
         """
-        stem = re.sub(r"[^a-zA-Z0-9_-]", "", prefix)[-24:]
         units: list[AssistantTurn] = []
         for number, turn in enumerate(self.turns):
-            ids = [f"r{stem}_{number}_{at}" for at in range(len(turn))]
+            ids = [made("record", prefix, number, at) for at in range(len(turn))]
             calls = tuple(ToolCall(id_, call.name, call.arguments) for id_, call in zip(ids, turn, strict=True))
             results = tuple(ToolResult(id_, call.name, _sent(call)) for id_, call in zip(ids, turn, strict=True))
             units.append(AssistantTurn("", calls, results, author=author, span=span))

@@ -17,6 +17,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 
+from runner.conversation.call_ids import CallIds
 from runner.conversation.cut import sendable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, System, Text, ToolCall, Unit, UserTurn
@@ -24,11 +25,14 @@ from runner.events import Json
 
 
 class Wire:
-    """Converts requests for one run and remembers what it converted. `model_id` matters for provider fields (C2)."""
+    """Converts requests for one run and remembers what it converted. `model_id` matters for provider fields and for the
+    ids of calls (C2, K2); `ids` are those of the run.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, ids: CallIds | None = None) -> None:
+        self._ids = ids or CallIds()
         # Keyed by identity: units are frozen and live as long as the run; the unit is kept so its id stays taken.
-        self._units: dict[tuple[int, bool], tuple[Unit, tuple[Message, ...]]] = {}
+        self._units: dict[tuple[int, bool, tuple[str, ...]], tuple[Unit, tuple[Message, ...]]] = {}
         self._tools: dict[int, tuple[ToolSpec, LLMTool]] = {}
 
     def messages(self, request: Request, model_id: str) -> list[Message]:
@@ -44,11 +48,14 @@ class Wire:
         return [self._tool(spec) for spec in specs]
 
     def _converted(self, unit: Unit, model_id: str) -> tuple[Message, ...]:
-        own = isinstance(unit, AssistantTurn) and unit.author in (None, model_id)
-        known = self._units.get((id(unit), own))
+        own, ids = False, tuple[str, ...]()
+        if isinstance(unit, AssistantTurn):
+            own = unit.author in (None, model_id)
+            ids = tuple(self._ids.sent(call.id, call.name, unit.author, model_id) for call in unit.calls)
+        known = self._units.get((id(unit), own, ids))
         if known is None:
-            known = (unit, _messages_of(unit, own))
-            self._units[(id(unit), own)] = known
+            known = (unit, _messages_of(unit, own, ids))
+            self._units[(id(unit), own, ids)] = known
         return known[1]
 
     def _tool(self, spec: ToolSpec) -> LLMTool:
@@ -76,7 +83,7 @@ def system_messages(system: System) -> list[Message]:
     return [Message(role="system", name=system.name, content=_content(parts), provider_specific_fields=fields)]
 
 
-def _messages_of(unit: Unit, own: bool) -> tuple[Message, ...]:
+def _messages_of(unit: Unit, own: bool, ids: Sequence[str]) -> tuple[Message, ...]:
     if isinstance(unit, UserTurn):
         return (Message(role="user", content=_content(unit.parts)),)
     if not unit.text.strip() and not unit.calls:
@@ -86,20 +93,20 @@ def _messages_of(unit: Unit, own: bool) -> tuple[Message, ...]:
         role="assistant",
         # None, never "": GLM and MiniMax refuse an empty text beside tool calls.
         content=sendable(unit.text) if unit.text.strip() else None,
-        tool_calls=[_wire_call(call, own) for call in unit.calls] or None,
+        tool_calls=[_wire_call(call, own, call_id) for call, call_id in zip(unit.calls, ids, strict=True)] or None,
         provider_specific_fields=fields,
     )
     answers = (
-        Message(role="tool", content=result.text, tool_call_id=result.call_id, name=result.name)
-        for result in unit.results
+        Message(role="tool", content=result.text, tool_call_id=call_id, name=result.name)
+        for result, call_id in zip(unit.results, ids, strict=True)
     )
     return (reply, *answers)
 
 
-def _wire_call(call: ToolCall, own: bool) -> WireCall:
+def _wire_call(call: ToolCall, own: bool, call_id: str) -> WireCall:
     fields = dict(call.provider_fields) if own and call.provider_fields else None
     function = FunctionCall(name=call.name, arguments=call.arguments)
-    return WireCall(id=call.id, type="function", function=function, provider_specific_fields=fields)
+    return WireCall(id=call_id, type="function", function=function, provider_specific_fields=fields)
 
 
 def _content(parts: Sequence[Part]) -> str | list[ContentElement]:

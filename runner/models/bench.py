@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
+from runner.conversation.call_ids import CallIds
 from runner.conversation.request import Request
 from runner.conversation.wire import Wire
 from runner.errors import ModelFailed, ModelTrouble
-from runner.events import Usage
+from runner.events import Json, Usage
 from runner.host import Host
+from runner.models.habits import Habits
 from runner.models.lineup import Lineup
 from runner.models.provider import HostModel
 from runner.models.reply import Reply, ReplyReader
@@ -21,11 +24,16 @@ so many seconds, None is no limit. Raises ModelFailed."""
 
 
 class Bench:
-    """All models of a run over one wire. Calls are made one after another: two at once would mix up their usage."""
+    """All models of a run over one wire. Calls are made one after another: two at once would mix up their usage.
+
+    `ids` names the calls of the run; `habits` is what is known of its models, set once the conversation was read.
+    """
 
     def __init__(self, host: Host, lineup: Lineup, *, remove_think: bool) -> None:
         self.lineup = lineup
-        self._wire = Wire()
+        self.habits = Habits(None, _kept_nowhere)
+        self.ids = CallIds(wants_numbers=lambda model: self.habits.of(model).numbered_ids, saw=self._saw_ids)
+        self._wire = Wire(self.ids)
         self._models = {ref.id: HostModel(host, ref, self._wire, remove_think=remove_think) for ref in lineup.models}
         self.usage: Usage | None = None
 
@@ -42,6 +50,9 @@ class Bench:
         """Count the tokens of one call; None means the provider did not say."""
         if usage is not None:
             self.usage = usage if self.usage is None else self.usage + usage
+
+    def _saw_ids(self, model_id: str, numbered: bool) -> None:
+        self.habits.learn(model_id, replace(self.habits.of(model_id), numbered_ids=numbered))
 
     def writers(self) -> Sequence[Writer]:
         """Who may be asked for a text nobody watches: the answering model, then its fallbacks."""
@@ -73,3 +84,7 @@ class Bench:
             reply = reader.close()
             self.add_usage(reply.usage)
         return reply
+
+
+def _kept_nowhere(_value: Json) -> None:
+    """Until the conversation was read, nothing is kept with it."""

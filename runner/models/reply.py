@@ -1,14 +1,13 @@
 """Reading one model reply, chunk by chunk, without I/O (C2).
 
-A reply that is not streamed is a stream of one chunk. The reader merges fragments of tool calls, keeps the provider
-fields that must go back to the model, and knows whether the reply was cut.
+A reply that is not streamed is a stream of one chunk. The reader keeps the provider fields that must go back to the
+model, and knows whether the reply was cut; `runner/models/calls.py` makes calls of their fragments.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from langbot_plugin.api.entities.builtin.provider.message import (
@@ -22,24 +21,11 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 
 from runner.conversation.thoughts import without_thoughts
 from runner.events import Json, Usage
+from runner.models.calls import Fragments, RawCall
 
 _FINISH = "finish_reason"
 _REASONING = "reasoning_content"
 _CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
-
-
-@dataclass(frozen=True, slots=True)
-class RawCall:
-    """A tool call as the model wrote it: `arguments` may be empty, broken or not JSON at all (D3).
-
-    `certain` False: it was read from text and had to be mended, or stood in a thought (J3).
-    """
-
-    id: str
-    name: str
-    arguments: str
-    provider_fields: Mapping[str, Json] | None = None
-    certain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,34 +64,13 @@ class Reply:
         return not self.calls and not self.faults and not self.text.strip()
 
 
-@dataclass(slots=True)
-class _Growing:
-    """A call whose arguments are still arriving."""
-
-    id: str
-    name: str
-    pieces: list[str] = field(default_factory=list)
-    fields: dict[str, Json] = field(default_factory=dict)
-
-    def arguments(self) -> str:
-        return "".join(self.pieces)
-
-    def is_blank(self) -> bool:
-        return not any(piece.strip() for piece in self.pieces)
-
-    def is_complete_object(self) -> bool:
-        newest = next((piece for piece in reversed(self.pieces) if piece.strip()), "")
-        # Looked at before joining: a long object arrives in thousands of pieces.
-        return newest.rstrip().endswith("}") and _is_object(self.arguments())
-
-
 class ReplyReader:
     """Feed it every chunk up to the end of the stream, then close it. Pure; used once."""
 
     def __init__(self, model_id: str) -> None:
         self._model_id = model_id
         self._text: list[str] = []
-        self._calls: list[_Growing] = []
+        self._calls = Fragments()
         self._fields: dict[str, Json] = {}
         self._reasoning: list[str] = []
         self._finish: str | None = None
@@ -122,7 +87,7 @@ class ReplyReader:
         if text:
             self._text.append(text)
         for fragment in chunk.tool_calls or ():
-            self._take_fragment(fragment)
+            self._take_call(fragment)
         self._take_fields(chunk.provider_specific_fields or {})
         return text
 
@@ -136,43 +101,16 @@ class ReplyReader:
             fields[_REASONING] = "".join(self._reasoning)
         return Reply(
             text="".join(self._text),
-            calls=tuple(call for growing in self._calls for call in _closed(growing)),
+            calls=self._calls.calls(),
             model_id=self._model_id,
             provider_fields=fields or None,
             usage=self._usage,
             cut=self._finish in _CUT,
         )
 
-    def _take_fragment(self, fragment: ToolCall | ToolCallChunk) -> None:
-        name, text = fragment.function.name, fragment.function.arguments or ""
-        call = self._continued(fragment.id, name, text)
-        if call is None:
-            call = _Growing(fragment.id, name)
-            self._calls.append(call)
-        call.name = call.name or name
-        call.pieces.append(text)
-        call.fields.update(cast(Mapping[str, Json], fragment.provider_specific_fields or {}))
-
-    def _continued(self, call_id: str, name: str, text: str) -> _Growing | None:
-        """The call that this fragment goes on with, None when it starts a new one.
-
-        Identity first, position second; never by name or by equal arguments. Under one id a new name, or a
-        new object, starts a new call once the arguments so far are complete; none are complete, too.
-        """
-        last = self._calls[-1] if self._calls else None
-        if not call_id and not name:
-            return last
-        if call_id:
-            same = next((call for call in reversed(self._calls) if call.id == call_id), None)
-        else:
-            same = last if last is not None and not last.id else None
-        if same is None:
-            return None
-        renamed = bool(name) and name != same.name
-        if renamed and same.is_blank():
-            return None
-        starts_new = renamed or text.lstrip().startswith("{")
-        return None if starts_new and same.is_complete_object() else same
+    def _take_call(self, fragment: ToolCall | ToolCallChunk) -> None:
+        fields = cast(Mapping[str, Json], fragment.provider_specific_fields or {})
+        self._calls.take(fragment.id, fragment.function.name, fragment.function.arguments or "", fields)
 
     def _take_fields(self, fields: Mapping[str, object]) -> None:
         for key, value in fields.items():
@@ -207,34 +145,3 @@ def _text_of(content: str | Sequence[ContentElement] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(element.text or "" for element in content if element.type == "text")
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _closed(call: _Growing) -> list[RawCall]:
-    """The finished call; several when a server glued whole objects together (`{..}{..}`)."""
-    objects = _glued_objects(call.arguments()) or [call.arguments()]
-    fields = call.fields or None
-    # Whoever claims ids for the run gives the further ones theirs.
-    return [RawCall("" if place else call.id, call.name, arguments, fields) for place, arguments in enumerate(objects)]
-
-
-def _glued_objects(text: str) -> list[str]:
-    """The JSON objects of a text that is nothing but two or more of them, else an empty list."""
-    decoder, objects, position = json.JSONDecoder(), [], 0
-    text = text.strip()
-    while position < len(text):
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            return []
-        if not isinstance(value, dict):
-            return []
-        objects.append(text[position:end])
-        position = end + len(text[end:]) - len(text[end:].lstrip())
-    return objects if len(objects) > 1 else []

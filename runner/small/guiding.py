@@ -10,7 +10,8 @@ from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, System
 from runner.errors import ModelFailed
-from runner.models.reply import RawCall, Reply
+from runner.models.calls import RawCall
+from runner.models.reply import Reply
 from runner.small import answers, prompt
 from runner.small.circles import Circle
 from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Wants

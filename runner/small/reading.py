@@ -9,8 +9,10 @@ from typing import Protocol
 
 from runner.callformats import Call, StreamReader, read
 from runner.callformats import Reading as Read
+from runner.conversation.call_ids import is_numbered
 from runner.conversation.request import ToolSpec
-from runner.models.reply import RawCall, Reply
+from runner.models.calls import RawCall
+from runner.models.reply import Reply
 from runner.models.runaway import Runaway, Watch
 from runner.small.reply_tool import REPLY, REPLY_SPEC, ReplyDecoder
 from runner.tools.arguments import Broken, read_arguments
@@ -145,7 +147,9 @@ class Lenient:
 
 def _raw_call(call: Call, certain: bool) -> RawCall:
     arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
-    return RawCall(call.id or "", call.name, arguments, certain=certain and call.exact and not call.repaired)
+    # No server gave an id that stands in a text, so none need take it; only models that number theirs mean it (K2).
+    own = call.id if call.id and is_numbered(call.id) else ""
+    return RawCall(own, call.name, arguments, certain=certain and call.exact and not call.repaired)
 
 
 def _reply_text(call: RawCall) -> str | None:

@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from runner.conversation.cut import clip, sendable
 from runner.events import Json
 from runner.guards import restore_value
 from runner.tools.lenient_json import Unmendable, mend
-from runner.tools.schema_types import property_schema, types_of
+from runner.tools.schema_types import property_schema, takes_no_fields, types_of
 from runner.tools.schemas import check
 
 MAX_CHARACTERS = 1_000_000
@@ -28,6 +29,7 @@ class Arguments:
 
     Inert markers are live again in `values` and stay inert in `text` (S7). `mended`: more than parsing was needed.
     `problems`: what the schema says against them; empty too where the schema cannot be evaluated (`unchecked` why).
+    `stray`: fields were dropped that mean nothing to the tool (K5).
     """
 
     values: dict[str, Json]
@@ -35,6 +37,7 @@ class Arguments:
     mended: bool = False
     problems: tuple[str, ...] = ()
     unchecked: str | None = None
+    stray: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,29 @@ class _Unreadable(Exception):
     """`str()` says why, for the model."""
 
 
-def read_arguments(raw: object, schema: Mapping[str, Json], *, strict: bool = False) -> Arguments | Broken:
+class Strays(Enum):
+    """Which fields are dropped that a model gives to a tool which declares none (Claude: `_call`, K5).
+
+    Where a call acts, only `MARKED` ones, which begin with an underscore: another name may say what it is to act on.
+    """
+
+    KEPT = "kept"
+    MARKED = "marked"
+    ANY = "any"
+
+
+def read_arguments(
+    raw: object, schema: Mapping[str, Json], *, strict: bool = False, drop: Strays = Strays.KEPT
+) -> Arguments | Broken:
     """Reads the arguments of a call as the model wrote them: a JSON text, or an object already.
 
-    `""` and `{}` are no arguments. Never raises and never invents; mended arguments count only when the schema was
-    evaluated and accepts them. `strict` (J3): no mending, and the schema has the last word over all arguments.
+    `""`, `null` and `{}` are no arguments. Never raises and never invents; mended arguments count only when the schema
+    was evaluated and accepts them. `strict` (J3): no mending, and the schema has the last word over all arguments.
+    `drop`: what is dropped where the schema takes no fields (K5).
     """
     try:
-        values, mended = _values(raw, strict)
+        given, mended = _values(raw, strict)
+        values = _without_strays(given, schema, drop)
         if not strict:
             values, decoded = _decoded(values, schema)
             mended = mended or decoded
@@ -72,7 +90,7 @@ def read_arguments(raw: object, schema: Mapping[str, Json], *, strict: bool = Fa
         return Broken("; ".join(verdict.problems), clip(text, _RAW_CHARACTERS).text)
     if mended and not verdict.validated:
         return Broken("they are no valid JSON, and the tool's schema cannot confirm a mended reading", _raw_text(raw))
-    return Arguments(_restored(values), text, mended, verdict.problems, verdict.why)
+    return Arguments(_restored(values), text, mended, verdict.problems, verdict.why, len(values) < len(given))
 
 
 def canonical(values: Mapping[str, Json]) -> str:
@@ -85,6 +103,16 @@ def _restored(values: dict[str, Json]) -> dict[str, Json]:
     return restored if isinstance(restored, dict) else values
 
 
+def _without_strays(values: dict[str, Json], schema: Mapping[str, Json], drop: Strays) -> dict[str, Json]:
+    if drop is Strays.KEPT or not takes_no_fields(schema):
+        return values
+    return {name: value for name, value in values.items() if drop is Strays.MARKED and not name.startswith("_")}
+
+
+def _says_nothing(raw: object) -> bool:
+    return raw is None or (isinstance(raw, str) and raw.strip() in ("", "null"))
+
+
 def _values(raw: object, strict: bool) -> tuple[dict[str, Json], bool]:
     mended = False
     if isinstance(raw, str):
@@ -92,6 +120,8 @@ def _values(raw: object, strict: bool) -> tuple[dict[str, Json], bool]:
         if isinstance(raw, str) and not strict:
             raw, twice = _parsed(raw, strict)
             mended = mended or twice
+    if _says_nothing(raw):
+        return {}, mended
     if not isinstance(raw, Mapping):
         raise _Unreadable(f"they must be a JSON object, not {_name_of(raw)}")
     return _clean_object(raw, 0), mended

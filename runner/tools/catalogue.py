@@ -62,6 +62,11 @@ class Entry:
         return self.spec.name
 
     @property
+    def acts_once(self) -> bool:
+        """Whether it does something on the platform, be it only sending: what is wished once is done once (J3, K4)."""
+        return self.kind is Kind.PLATFORM and not self.read_only
+
+    @property
     def is_sandbox(self) -> bool:
         return self.kind is Kind.BUILTIN and self.host_name in SANDBOX_TOOLS
 

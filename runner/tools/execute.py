@@ -80,11 +80,19 @@ class Executor:
     jobs: Jobs | None = None
     soft_seconds: float = slow.SOFT_SECONDS
     run_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_PER_RUN))
-    changed: set[str] = field(default_factory=set)
+    acted: set[str] = field(default_factory=set)
+    noted: set[str] = field(default_factory=set)
 
     def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
         """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
         return Batch(self, _once(prepare(call, catalogue) for call in wanted))
+
+    def note(self, ready: Ready) -> None:
+        """What the bot's owner should know of a call, each line once a run."""
+        for line in ready.notes:
+            if line not in self.noted:
+                self.noted.add(line)
+                self.on_event(Log(line, "warning"))
 
     async def aside(self, entry: Entry, values: dict[str, Json], seconds: float) -> Rendered | None:
         """A call that the loop makes for itself, within the same slots; None for a failure, or when nothing came."""
@@ -189,8 +197,7 @@ class Batch:
                 await semaphore.acquire()
                 slots.callback(semaphore.release)
             self._start(at, ready.values)
-            if ready.note:
-                executor.on_event(Log(ready.note, "warning"))
+            executor.note(ready)
             # Calls that may not meet others of their lane (J3) are waited for, however slow they are.
             if executor.jobs is None or ready.entry.lane is not None:
                 self._finish(at, await self._ask(at, ready))
@@ -214,10 +221,10 @@ class Batch:
 
     async def _ask(self, at: int, ready: Ready) -> Rendered:
         executor, entry = self._executor, ready.entry
-        if entry.changes_things and ready.call.id in executor.changed:
+        if entry.acts_once and ready.call.id in executor.acted:
             return executor.renderer.error(ErrorCode.LIMIT, "this call was run already, and it is never run twice")
-        if entry.changes_things:
-            executor.changed.add(ready.call.id)
+        if entry.acts_once:
+            executor.acted.add(ready.call.id)
         self._asked.add(at)
         limit = asyncio.timeout(executor.call_seconds)
         try:
@@ -272,16 +279,17 @@ class Batch:
 
 
 def _once(prepared: Iterable[Ready | Refused]) -> Iterator[Ready | Refused]:
-    """The calls of one turn. One that changes things and only repeats the last one that did is refused (J3): a model
-    that stammers means one call.
+    """The calls of one turn. One that acts and only repeats the last one of its kind is refused (J3, K4): a model that
+    stammers means one call. Sending is one kind, changing things the other.
     """
-    last = ""
+    last: dict[bool, str] = {}
     for each in prepared:
-        if isinstance(each, Ready) and each.entry.changes_things:
+        if isinstance(each, Ready) and each.entry.acts_once:
+            changes = each.entry.changes_things
             said = json.dumps([each.entry.host_name, each.values], sort_keys=True)
-            if said == last:
+            if said == last.get(changes):
                 each = Refused(each.call, ErrorCode.LIMIT, SAID_BEFORE, each.entry)
-            last = said
+            last[changes] = said
         yield each
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from runner.conversation.cut import clip
 from runner.conversation.units import ToolCall
 from runner.events import Json
-from runner.tools.arguments import BROKEN_IN_HISTORY, Arguments, Broken, read_arguments
+from runner.tools.arguments import BROKEN_IN_HISTORY, Arguments, Broken, Strays, read_arguments
 from runner.tools.catalogue import Catalogue, Entry, legal_name
 from runner.tools.compact import compact_schema
 from runner.tools.results import ErrorCode
@@ -35,12 +35,15 @@ class WantedCall:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A call that may run. `values` go to the tool, `call` into the history. `mended`: it took more than parsing."""
+    """A call that may run. `values` go to the tool, `call` into the history, `notes` into the log, once a run.
+
+    `mended`: it took more than parsing.
+    """
 
     call: ToolCall
     entry: Entry
     values: dict[str, Json]
-    note: str | None = None
+    notes: tuple[str, ...] = ()
     mended: bool = False
 
 
@@ -61,13 +64,20 @@ def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
         return _unknown(wanted, catalogue)
     if entry.changes_things and not wanted.certain:
         return _refused(wanted, entry, "this tool changes things, so its call must be written plainly and exactly")
-    read = read_arguments(wanted.arguments, entry.spec.parameters, strict=entry.changes_things)
+    drop = Strays.MARKED if entry.acts_once else Strays.ANY
+    read = read_arguments(wanted.arguments, entry.spec.parameters, strict=entry.changes_things, drop=drop)
     if isinstance(read, Broken):
         return _refused(wanted, entry, read.problem)
     if read.problems:
         return _refused(wanted, entry, "; ".join(read.problems), read)
-    note = f"tool {entry.name}: its arguments were not validated: {read.unchecked}" if read.unchecked else None
-    return Ready(_call(wanted, read.text), entry, read.values, note, read.mended)
+    return Ready(_call(wanted, read.text), entry, read.values, tuple(_notes(entry, read)), read.mended)
+
+
+def _notes(entry: Entry, read: Arguments) -> Iterator[str]:
+    if read.unchecked:
+        yield f"tool {entry.name}: its arguments were not validated: {read.unchecked}"
+    if read.stray:
+        yield f"tool {entry.name} takes no arguments: those that the model gave it were dropped"
 
 
 def _call(wanted: WantedCall, arguments: str) -> ToolCall:

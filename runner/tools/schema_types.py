@@ -16,6 +16,24 @@ def types_of(part: Json, root: Mapping[str, Json]) -> frozenset[str] | None:
     return _Reader(root).types(part, _MAX_HOPS)
 
 
+_DECLARE_FIELDS = frozenset(
+    {"patternProperties", "dependentSchemas", "dependencies", "propertyNames", "minProperties", "required"}
+    | {"$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "enum", "const"}
+)
+
+
+def takes_no_fields(schema: Mapping[str, Json]) -> bool:
+    """Whether a tool's schema declares no field at all, so that whatever a model adds means nothing to the tool (K5).
+
+    One that takes fields of any name says so by `additionalProperties`, be it `true` or a schema.
+    """
+    if any(schema.get(keyword) for keyword in ("properties", *_DECLARE_FIELDS)):
+        return False
+    return not any(
+        schema.get(keyword, False) is not False for keyword in ("additionalProperties", "unevaluatedProperties")
+    )
+
+
 class _Reader:
     """Reads one place of a schema within a bounded number of steps, since references may fan out."""
 

@@ -71,7 +71,8 @@ def test_B1_an_example_with_a_tool_call_and_its_result_survives() -> None:
     rows = [{"role": "user", "content": "q"}, call_row("a", "b"), tool_row("b", "2"), tool_row("a", "1")]
     messages = sent(read_prompt(rows))
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
-    assert [message["tool_call_id"] for message in messages[2:]] == ["a", "b"], "in the order of the calls"
+    assert [message["content"] for message in messages[2:]] == ["1", "2"], "in the order of the calls"
+    assert [message["tool_call_id"] for message in messages[2:]] == [call["id"] for call in messages[1]["tool_calls"]]
     assert "content" not in messages[1]
 
 

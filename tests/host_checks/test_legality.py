@@ -81,7 +81,7 @@ ILLEGAL: list[tuple[Rule, list[dict[str, Any]]]] = [
     ("arguments_object", [user(), asked("a", arguments="[1]"), result("a")]),
     ("arguments_object", [user(), asked("a", arguments={"q": 1}), result("a")]),
     ("call_id", [user(), asked(""), result("")]),
-    ("call_id", [user(), asked("a.b"), result("a.b")]),
+    ("call_id", [user(), asked("a\nb"), result("a\nb")]),
     ("call_id_unique", [user(), asked("a"), result("a"), asked("a"), result("a")]),
     ("function_name", [user(), asked("a", name="my tool"), result("a")]),
     ("private_field", [user(), {**said(), "provider_specific_fields": {"_localagent_record": {}}}, user()]),

@@ -19,7 +19,8 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 )
 
 from runner.events import Usage
-from runner.models.reply import RawCall, Reply, ReplyReader, _Growing, usage_of
+from runner.models.calls import RawCall
+from runner.models.reply import Reply, ReplyReader, usage_of
 
 NAMES = st.sampled_from(["f", "g", "get_time"])
 JSON_OBJECTS = st.dictionaries(st.text(max_size=5), st.text(max_size=12) | st.integers() | st.none(), max_size=3)
@@ -123,11 +124,6 @@ def test_C2_two_calls_with_equal_name_and_arguments_stay_two() -> None:
     assert len(read(fragment("a", "f", "{}"), fragment("b", "f", "{}")).calls) == 2
 
 
-def test_C2_a_call_that_is_repeated_whole_under_one_id_becomes_two_objects_not_broken_json() -> None:
-    calls = read(fragment("a", "f", '{"x":1}'), fragment("a", "f", '{"x":1}')).calls
-    assert all(json.loads(call.arguments) == {"x": 1} for call in calls)
-
-
 def test_C2_a_fragment_without_id_and_name_goes_on_with_the_last_call() -> None:
     calls = read(fragment("c1", "f", '{"a"'), fragment("", "", ":1}")).calls
     assert [(call.id, call.name, call.arguments) for call in calls] == [("c1", "f", '{"a":1}')]
@@ -144,20 +140,6 @@ def test_C2_two_calls_without_ids_the_first_without_arguments_stay_two() -> None
 
 def test_C2_one_id_two_names_without_arguments_stay_two() -> None:
     assert [call.name for call in read(fragment("call_0", "f", ""), fragment("call_0", "g", "")).calls] == ["f", "g"]
-
-
-def test_C2_ids_of_split_calls_do_not_collide_with_ids_of_others() -> None:
-    calls = read(fragment("call_1", "f", "{}{}"), fragment("call_1_1", "g", "{}")).calls
-    assert len({call.id for call in calls}) == 3
-
-
-@given(st.lists(JSON_OBJECTS, min_size=2, max_size=4), st.sampled_from(["", " ", "\n"]))
-def test_C2_glued_objects_are_taken_apart_and_only_the_first_keeps_the_id(
-    objects: list[dict[str, object]], gap: str
-) -> None:
-    calls = read(fragment("c", "f", gap.join(map(json.dumps, objects)))).calls
-    assert [json.loads(call.arguments) for call in calls] == objects
-    assert [call.id for call in calls] == ["c"] + [""] * (len(objects) - 1)
 
 
 @pytest.mark.parametrize("broken", ['{"a":', "[1,2]", "nonsense", '{"a":1}[2]', '{"a":1}}', "", "[" * 100_000])
@@ -221,19 +203,3 @@ USAGES = st.builds(
 @given(USAGES, USAGES, USAGES)
 def test_C5_usage_adds_up_in_any_grouping(one: Usage, two: Usage, three: Usage) -> None:
     assert (one + two) + three == one + (two + three)
-
-
-def test_Q2_long_arguments_are_joined_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    joined = 0
-    whole = _Growing.arguments
-
-    def counted(call: _Growing) -> str:
-        nonlocal joined
-        joined += 1
-        return whole(call)
-
-    monkeypatch.setattr(_Growing, "arguments", counted)
-    read(
-        fragment("c", "f", '{"text":"'), *[fragment("c", "f", "word ") for _ in range(5_000)], fragment("c", "f", '"}')
-    )
-    assert joined <= 2

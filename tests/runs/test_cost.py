@@ -42,7 +42,12 @@ def rounds(count: int) -> tuple[list[Reply | str], Tool]:
 async def test_Q2_each_unit_is_converted_once_however_many_rounds_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     converted: list[Unit] = []
     convert = wire._messages_of
-    monkeypatch.setattr(wire, "_messages_of", lambda unit, own: converted.append(unit) or convert(unit, own))  # type: ignore[func-returns-value]
+
+    def counted(unit: Unit, *how: Any) -> Any:
+        converted.append(unit)
+        return convert(unit, *how)
+
+    monkeypatch.setattr(wire, "_messages_of", counted)
     replies, tool = rounds(20)
     host = host_with(replies=replies, tools=[tool])
     host.remember(*[("user", "earlier"), ("assistant", "noted")] * 5)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.guards import defang
-from runner.tools.arguments import Arguments, Broken, read_arguments
+from runner.tools.arguments import Arguments, Broken, Strays, read_arguments
 
 ANY: dict[str, Any] = {"type": "object"}
 SCHEMA: dict[str, Any] = {
@@ -34,9 +34,62 @@ def _read(raw: object, schema: dict[str, Any] = SCHEMA, *, strict: bool = False)
     return read
 
 
-@pytest.mark.parametrize("raw", ["", "  \n", "{}", {}, '""', '"{}"'])
+NOTHING = ["", "  \n", "{}", {}, '""', '" "', "null", " null\n", '"null"', None]
+NO_FIELDS: list[dict[str, Any]] = [
+    {"type": "object"},
+    {"type": "object", "properties": {}},
+    {"type": "object", "properties": {}, "required": [], "additionalProperties": False, "title": "now"},
+]
+
+
+@pytest.mark.parametrize("raw", [*NOTHING, '"{}"', json.dumps('""')])
 def test_D3_no_arguments_are_an_empty_object(raw: object) -> None:
     assert _read(raw).values == {}
+
+
+@pytest.mark.parametrize("raw", NOTHING)
+@pytest.mark.parametrize("strict", [True, False])
+def test_K5_nothing_is_an_error_that_names_what_is_required(raw: object, strict: bool) -> None:
+    needs = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+    read = read_arguments(raw, needs, strict=strict)
+    assert '"to"' in (read.problem if isinstance(read, Broken) else "; ".join(read.problems))
+
+
+@pytest.mark.parametrize("raw", ["", "null", '""', None])
+def test_K5_nothing_is_also_enough_for_a_tool_that_acts_and_needs_nothing(raw: object) -> None:
+    assert _read(raw, NO_FIELDS[1], strict=True).values == {}
+
+
+@pytest.mark.parametrize("schema", NO_FIELDS)
+def test_K5_what_a_model_adds_to_a_tool_without_fields_is_dropped(schema: dict[str, Any]) -> None:
+    read = read_arguments('{"_call": "look up", "x": 1}', schema, drop=Strays.ANY)
+    assert read == Arguments({}, "{}", stray=True)
+    assert read_arguments("{}", schema, drop=Strays.ANY) == Arguments({}, "{}")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"properties": {"n": {}}},
+        {"additionalProperties": True},
+        {"additionalProperties": {}},
+        {"additionalProperties": {"type": "string"}},
+        {"patternProperties": {"^x": {}}},
+        {"required": ["x"]},
+        {"anyOf": [{"properties": {"x": {}}}]},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"x": {}}}}},
+    ],
+)
+def test_K5_a_schema_that_takes_fields_in_any_way_gets_them(more: dict[str, Any]) -> None:
+    read = read_arguments('{"x": "1"}', {"type": "object", **more}, drop=Strays.ANY)
+    assert isinstance(read, Arguments)
+    assert (read.values, read.stray) == ({"x": "1"}, False)
+
+
+def test_J3_of_a_call_that_acts_only_names_that_no_tool_gives_a_field_are_dropped() -> None:
+    kept = read_arguments('{"_call": "leave"}', NO_FIELDS[2], strict=True, drop=Strays.MARKED)
+    assert kept == Arguments({}, "{}", stray=True)
+    assert isinstance(read_arguments('{"group": 5}', NO_FIELDS[2], strict=True, drop=Strays.MARKED), Broken)
 
 
 @pytest.mark.parametrize("raw", ['{"text": "a"}', {"text": "a"}, json.dumps('{"text": "a"}'), ' {"text":"a"}\n'])
@@ -45,7 +98,7 @@ def test_D3_an_object_comes_as_text_as_a_value_or_encoded_twice(raw: object) -> 
     assert (read.values, read.text, read.mended) == ({"text": "a"}, '{"text":"a"}', False)
 
 
-@pytest.mark.parametrize("raw", [None, "null", "[]", "[1]", "5", "true", '"text"', [1], 5, True, json.dumps('"{}"')])
+@pytest.mark.parametrize("raw", ["[]", "[1]", "5", "true", '"text"', [1], 5, True, json.dumps('"{}"')])
 def test_D3_what_is_no_object_is_broken_and_never_empty(raw: object) -> None:
     assert isinstance(read_arguments(raw, SCHEMA), Broken)
 

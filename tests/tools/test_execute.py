@@ -19,12 +19,15 @@ from runner.tools.results import ErrorCode, Renderer
 from tests.tools.offers import catalogue, offer
 
 NUMBER: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
 TOOLS = catalogue(
     offer("work", parameters=NUMBER),
     offer("activate", "skill"),
     offer("event_kick_member", "platform", NUMBER),
     offer("event_mute_member", "platform", NUMBER),
-    offer("event_reply", "platform"),
+    offer("event_reply", "platform", TEXT),
+    offer("platform_send_message", "platform", TEXT),
+    offer("event_get_group", "platform"),
 )
 
 
@@ -159,11 +162,25 @@ async def test_J3_a_call_that_undoes_the_one_before_it_is_no_stammer() -> None:
     assert [name for name, _ in world.called] == names
 
 
-async def test_J3_only_what_changes_things_is_done_once_a_turn() -> None:
+@pytest.mark.parametrize("name", ["event_reply", "platform_send_message"])
+async def test_K4_what_is_sent_is_sent_once_for_one_wish(name: str) -> None:
     world = World()
-    calls = [_call(1), _call(2), _call(3, "event_reply"), _call(4, "event_reply")]
-    await Run(world).batch(*calls).run()
-    assert len(world.called) == 4
+    run = Run(world)
+    same = [_call(number, name, '{"text": "a"}') for number in range(3)]
+    outcomes = await run.batch(*same, _call(3, "event_mute_member"), _call(4, name, '{ "text":"a" }')).run()
+    assert [called for called, _ in world.called] == [name, "event_mute_member"]
+    assert [outcome.rendered.error for outcome in outcomes] == [None, *[ErrorCode.LIMIT] * 2, None, ErrorCode.LIMIT]
+    again = await run.batch(_call(0, name, '{"text": "b"}')).run()
+    assert again[0].rendered.error is ErrorCode.LIMIT, "one id is one call, also in a later batch"
+    await run.batch(_call(5, name, '{"text": "a"}')).run()
+    assert len(world.called) == 3, "a later turn has read what came of it, and may mean it"
+
+
+async def test_K4_two_messages_that_differ_are_both_sent_and_other_tools_run_as_often_as_called() -> None:
+    world = World()
+    sent = [_call(number, "event_reply", f'{{"text": "{number % 2}"}}') for number in range(3)]
+    await Run(world).batch(*sent, _call(3), _call(4), _call(5, "event_get_group"), _call(6, "event_get_group")).run()
+    assert len(world.called) == 7
 
 
 @pytest.mark.parametrize(
@@ -188,7 +205,7 @@ async def test_D3_a_broken_call_says_what_was_expected_and_spares_its_neighbours
     world = World()
     run = Run(world)
     outcomes = await run.batch(
-        _call(1, arguments='{"n": "cut'), _call(2), _call(3, "wrok"), _call(4, arguments="null")
+        _call(1, arguments='{"n": "cut'), _call(2), _call(3, "wrok"), _call(4, arguments="[]")
     ).run()
     assert [outcome.ran for outcome in outcomes] == [False, True, False, False]
     assert outcomes[0].result.text.startswith("Error [invalid_arguments]: ")
@@ -204,6 +221,18 @@ async def test_D3_arguments_against_the_schema_do_not_run() -> None:
     world = World()
     await Run(world).batch(_call(1, arguments='{"n": "x"}')).run()
     assert world.called == []
+
+
+async def test_K5_fields_given_to_a_tool_that_takes_none_are_dropped_and_noted_once() -> None:
+    world = World()
+    run = Run(world)
+    stray = [_call(number, "event_get_group", '{"_call": "look up"}') for number in range(3)]
+    first = await run.batch(*stray).run()
+    await run.batch(_call(4, "event_get_group", '{"x": 1}'), _call(5, "event_get_group", "null")).run()
+    assert world.called == [("event_get_group", {})] * 5
+    assert first[0].call.arguments == "{}", "a model imitates what stands in the history"
+    (note,) = [event.text for event in run.events if isinstance(event, Log)]
+    assert "event_get_group" in note and "look up" not in note
 
 
 async def test_D1_the_host_is_asked_by_its_own_name() -> None:
