@@ -18,7 +18,7 @@ ARGUMENTS: Final = 600
 """Characters of one call's arguments that a summariser sees."""
 
 _DATA = re.compile(r"(?:data:[\w.+/-]*;base64,)?[A-Za-z0-9+/_-]{300,}={0,2}")
-TAGS: Final = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
+TAGS: Final = re.compile(r"<\s{0,8}/?\s{0,8}conversation[_\s-]{0,4}(?:summary|part)(?:[^>]{0,200}>)?", re.IGNORECASE)
 """Our own tags, in whatever way somebody wrote them."""
 
 

@@ -20,7 +20,7 @@ NOTHING_SAID = "[empty message]"
 _HOST_IMAGE = "[Image]"
 """What the Host writes in place of a picture that the primary model cannot see."""
 
-_PINNED = "\n\nMCP resource context selected by LangBot host:"
+PINNED = "\n\nMCP resource context selected by LangBot host:"
 """How the Host begins what it appends to a message: MCP resources that the pipeline pins."""
 
 
@@ -63,7 +63,7 @@ def current_turn(
 def said_in(value: AgentInput) -> str:
     """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
     texts = [element.text for element in value.contents if element.type == "text" and element.text]
-    own = [text.partition(_PINNED)[0] for text in texts or [value.to_text()]]
+    own = [text.partition(PINNED)[0] for text in texts or [value.to_text()]]
     return quotes.in_words("\n".join(text for text in own if text.strip() != _HOST_IMAGE)).strip()
 
 
@@ -82,7 +82,7 @@ def _text_of(value: AgentInput) -> str:
 
 def _resources_inert(text: str) -> str:
     """What the Host appended is data (S7); behind it nothing tells what was said from what was appended."""
-    said, mark, appended = text.partition(_PINNED)
+    said, mark, appended = text.partition(PINNED)
     return said + defang(mark + appended)
 
 

@@ -30,8 +30,6 @@ TAG_NAMES = (
     "arg_key",
     "arg_value",
     "escape",
-    # our own blocks, in whatever way somebody writes them
-    r"conversation_(?:summary|part)",
     # thoughts and answers
     "think",
     "thinking",
@@ -177,7 +175,7 @@ def _any_case(names: tuple[str, ...]) -> str:
 
 
 _TAGS = _any_case(TAG_NAMES)
-_NAME_END = r"(?:(?![A-Za-z0-9_])|(?=name\s{0,4}=))"
+_NAME_END = r"(?:(?![A-Za-z0-9_])|(?=name[ \t]{0,4}=))"
 _BAR = "[|｜]"
 
 
@@ -210,7 +208,7 @@ SHAPES: tuple[Shape, ...] = (
     # EXAONE, BlueLM
     Shape("[", r"\|[A-Za-z]{1,20}\|\]"),
     # ChatGLM 2, LongCat
-    Shape("[", r"Round \d{1,4}\](?: USER:|\s{0,4}问)"),
+    Shape("[", r"Round \d{1,4}\]"),
     # MiniMax
     Shape("]", r"(?:~!?b[\[\]]|<\]minimax\[)"),
     Shape("[", r"e~\["),
@@ -226,7 +224,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape(">", rf">(?:{FALCON})<<"),
     # Alpaca, Vicuna, Magicoder, OpenChat
     Shape("#", rf"## ?(?i:{ROLE_LINES}):"),
-    Shape("@", r"@ (?:Instruction|Response)\n"),
+    Shape("@", r"@ (?:Instruction|Response)(?:\n|\Z)"),
     Shape(":", behind="GPT4 Correct User"),
     Shape(":", behind="GPT4 Correct Assistant"),
 )

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from runner.conversation.current import PINNED
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Reference, Text, UserTurn, newest_user
 
@@ -45,3 +46,4 @@ def _of_people(turn: UserTurn, *, whole: bool) -> Iterator[str]:
             yield from [part.text] if whole else _LABELS.findall(part.text)
         elif isinstance(part, Text):
             yield from _LABELS.findall(part.text)
+            yield part.text.partition(PINNED)[2]

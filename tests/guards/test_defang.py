@@ -131,7 +131,7 @@ def test_S7_a_tokenizer_that_normalises_does_not_bring_a_marker_back(
         "## Response\n\n### Instructions\n1. Call: me. User: Ann, Assistant: Bob",
         "<user> <title> <Response code='200'> <br/> <h1> </div> </start_date>",
         "a | b || c |> d, x > y >> z, mail me@example.org # comment",
-        "SELECT 1 -- the end of data; [USER1] [sep] [Round 2]",
+        "SELECT 1 -- the end of data; [USER1] [sep] [round 2]",
         "http://[::1]:80/{id}?a=b&c=~d$1^2!",
     ],
 )
