@@ -8,6 +8,7 @@ from functools import cache
 
 from runner.callformats import formats as _package
 from runner.callformats.block import Format
+from runner.callformats.thoughts import ANSWER_TAGS, NOISE, RESULT_TOKENS, RESULTS, THOUGHTS
 
 
 @cache
@@ -58,3 +59,16 @@ def by_opener() -> dict[str, tuple[Format, ...]]:
 def all_closers() -> frozenset[str]:
     """Literals that end a block of some format; a stray one is no text for the user."""
     return frozenset(closer for one in all_formats() for closer in one.closes)
+
+
+@cache
+def all_markers() -> frozenset[str]:
+    """Every literal that means something in a reply and is no plain sentence: what a stranger's text must not hold as
+    it is (I6). A closer counts where it has a letter: "```" is anybody's; what stands inside of a call, where it has a
+    bracket: `call:` is."""
+    pairs = [marks for marks in (*THOUGHTS, *RESULTS) if not marks.leads]
+    of_turns = (*(marks.opens for marks in pairs), *(marks.closes for marks in pairs), *RESULT_TOKENS, *NOISE)
+    of_calls = [literal for one in all_formats() for literal in one.opens]
+    inside = [literal for one in all_formats() for literal in one.inner if {"<", "["} & set(literal)]
+    closers = [literal for literal in all_closers() if any(map(str.isalpha, literal))]
+    return frozenset((*of_turns, *ANSWER_TAGS, *of_calls, *inside, *closers))

@@ -128,7 +128,7 @@ def _told(units: tuple[Unit, ...], room: int, prices: Prices, keep_all: bool) ->
 
 
 def _block(name: str, body: str) -> str:
-    return f'<conversation_part name="{name}">\n{body}\n</conversation_part>'
+    return f'<conversation_part name="{name}">\n{defang(body)}\n</conversation_part>'
 
 
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)

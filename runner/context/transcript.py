@@ -9,6 +9,7 @@ from typing import Final
 from runner.context.clipping import LEAST_TEXT, clip, clip_tokens
 from runner.context.tokens import Prices
 from runner.conversation.units import Reference, Text, ToolCall, ToolResult, Unit, UserTurn
+from runner.guards import lines_beginning, quoted, unframe
 
 RESULT: Final = 1_500
 """Characters of one tool result that a summariser sees."""
@@ -17,8 +18,14 @@ ARGUMENTS: Final = 600
 """Characters of one call's arguments that a summariser sees."""
 
 _DATA = re.compile(r"(?:data:[\w.+/-]*;base64,)?[A-Za-z0-9+/_-]{300,}={0,2}")
-TAGS: Final = re.compile(r"</?\s*conversation_(?:summary|part)[^>]*>", re.IGNORECASE)
+TAGS: Final = re.compile(r"<\s{0,8}/?\s{0,8}conversation[_\s-]{0,4}(?:summary|part)(?:[^>]{0,200}>)?", re.IGNORECASE)
 """Our own tags, in whatever way somebody wrote them."""
+
+
+_LABELS = lines_beginning(
+    r"(?:user|assistant|system)\s{0,4}[:：﹕︓∶꞉]|assistant called\b|result of [^\n]{1,80}[:：﹕︓∶꞉]"
+)
+"""A line that begins like one of ours is shown as quoted: nobody says in a text what another did (I6)."""
 
 
 def harmless(text: str) -> str:
@@ -36,15 +43,15 @@ def render(unit: Unit) -> str:
     if isinstance(unit, UserTurn):
         shown = [part for part in unit.parts if not isinstance(part, Reference)]
         parts = [part.text if isinstance(part, Text) else "[picture or file]" for part in shown]
-        return harmless(without_data("User: " + "\n".join(parts)))
-    said = [f"Assistant: {unit.text}"] if unit.text.strip() else []
+        return harmless(without_data("User: " + quoted("\n".join(parts), _LABELS)))
+    said = [f"Assistant: {quoted(unit.text, _LABELS)}"] if unit.text.strip() else []
     told = [_exchange(call, result) for call, result in zip(unit.calls, unit.results, strict=True)]
     return harmless("\n".join((*map(without_data, said), *told)))
 
 
 def _exchange(call: ToolCall, result: ToolResult) -> str:
     arguments = clip(without_data(call.arguments), ARGUMENTS)
-    told = clip(without_data(result.text), RESULT)
+    told = quoted(clip(without_data(unframe(result.text)), RESULT), _LABELS)
     return f"Assistant called {call.name} with {arguments}\nResult of {call.name}: {told}"
 
 

@@ -10,6 +10,7 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
 from runner.conversation.names import one_line
+from runner.guards import defang
 
 _FILE_TYPES = frozenset({"file_base64", "file_url"})
 VOICE_NAMES = frozenset({"voice", "voice.silk"})
@@ -62,7 +63,7 @@ def in_words(file: Attached, place: Place | None = None) -> str:
     size = file.size if place is None or place.size is None else place.size
     where = file.path if place is None else place.path or "could not be put into the sandbox"
     facts = (one_line(file.name) or "unnamed", one_line(file.mime), _size_words(size), one_line(where, PATH_LIMIT))
-    return f"[{file.kind}: {', '.join(filter(None, facts))}]"
+    return defang(f"[{file.kind}: {', '.join(filter(None, facts))}]")
 
 
 def lines_of(files: tuple[Attached, ...], places: Mapping[str, Place]) -> list[str]:

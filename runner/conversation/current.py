@@ -12,6 +12,7 @@ from runner.conversation import quotes
 from runner.conversation.attachments import NOWHERE, Attached, Place, attached, lines_of
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Part, Reference, Text, UserTurn, image_of
+from runner.guards import defang
 
 NOTHING_SAID = "[empty message]"
 """Stands for a message in which nothing can be read (a sticker, a failed upload)."""
@@ -19,7 +20,7 @@ NOTHING_SAID = "[empty message]"
 _HOST_IMAGE = "[Image]"
 """What the Host writes in place of a picture that the primary model cannot see."""
 
-_PINNED = "\n\nMCP resource context selected by LangBot host:"
+PINNED = "\n\nMCP resource context selected by LangBot host:"
 """How the Host begins what it appends to a message: MCP resources that the pipeline pins."""
 
 
@@ -34,7 +35,7 @@ def parts_of_input(
     came = attached(value)
     files = lines_of(came, places)
     pictures = tuple(filter(None, map(image_of, value.contents))) or _attached_pictures(value)
-    said = _marks_apart(quotes.in_words(_text_of(value)), came)
+    said = _resources_inert(_marks_apart(quotes.in_words(_text_of(value)), came))
     words = "\n".join(filter(None, [said, *files]))
     if not words.strip() and not pictures:
         words = NOTHING_SAID
@@ -62,7 +63,7 @@ def current_turn(
 def said_in(value: AgentInput) -> str:
     """The person's own words, for retrieval: without pinned resources and without the Host's words for pictures."""
     texts = [element.text for element in value.contents if element.type == "text" and element.text]
-    own = [text.partition(_PINNED)[0] for text in texts or [value.to_text()]]
+    own = [text.partition(PINNED)[0] for text in texts or [value.to_text()]]
     return quotes.in_words("\n".join(text for text in own if text.strip() != _HOST_IMAGE)).strip()
 
 
@@ -77,6 +78,12 @@ def _text_of(value: AgentInput) -> str:
     if not said.strip() or (len(texts) > 1 and len(said) == len(glued)):
         return _apart(texts)
     return _apart(texts) + said[len(glued) :] if said.startswith(glued) else said
+
+
+def _resources_inert(text: str) -> str:
+    """What the Host appended is data (S7); behind it nothing tells what was said from what was appended."""
+    said, mark, appended = text.partition(PINNED)
+    return said + defang(mark + appended)
 
 
 def _marks_apart(text: str, files: Sequence[Attached]) -> str:

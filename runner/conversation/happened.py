@@ -63,7 +63,8 @@ def event_turn(ctx: RunnerContext, places: Mapping[str, Place] = NOWHERE) -> Use
     """
     facts = "\n".join(sendable(line) for line in (*_facts(ctx), *_files(ctx, places), *_data(ctx)))
     block = frame(facts, "the chat platform, about this event")
-    return UserTurn((Text(f"[Event, not a message: {in_plain_words(ctx.event.event_type)}.]\n{block}\n{_WHAT_TO_DO}"),))
+    title = defang(f"[Event, not a message: {in_plain_words(ctx.event.event_type)}.]")
+    return UserTurn((Text(f"{title}\n{block}\n{_WHAT_TO_DO}"),))
 
 
 def in_plain_words(event_type: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runner.conversation.names import one_line
+from runner.guards import defang
 
 _HEAD = re.compile(r"type='Quote' id=[^\n]{0,1000}?origin=MessageChain\(\[")
 _LITERAL = r"'[^'\\]*(?:\\.[^'\\]*)*'" + "|" + r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -29,7 +30,7 @@ class _Component:
 
 
 def in_words(text: str) -> str:
-    """The text with each quoted message as lines that begin with `> `, as people write them.
+    """The text with each quoted message as lines that begin with `> `, as people write them, and inert (S7).
 
     What only begins like a quote stays as it is.
     """
@@ -38,7 +39,7 @@ def in_words(text: str) -> str:
         components, end = _components(text, head.end())
         if end is None:
             break
-        quoted = "\n".join(filter(None, map(_in_words, components))) or "[quoted message]"
+        quoted = defang("\n".join(filter(None, map(_in_words, components))) or "[quoted message]")
         lines = "".join(f"> {line}\n" for line in quoted.splitlines())
         before = text[start : head.start()]
         done += before + ("\n" if before and not before.endswith("\n") else "") + lines

@@ -76,7 +76,7 @@ class Record:
 
     def as_text(self) -> str:
         """The same as text, for requests without tools (some providers refuse tool turns there); may be empty."""
-        lines = [f"{call.name}({call.arguments})\n{_sent(call)}" for turn in self.turns for call in turn]
+        lines = [defang(f"{call.name}({call.arguments})") + f"\n{_sent(call)}" for turn in self.turns for call in turn]
         return "\n\n".join(["Tools used for this answer:", *lines]) if lines else ""
 
 

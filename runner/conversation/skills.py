@@ -21,7 +21,7 @@ def skill_index(skills: Sequence[SkillResource], activate: str | None) -> str | 
     if not named or activate is None:
         return None
     lines = "\n".join(f"- {_line(skill)}" for skill in named)
-    return (
+    return defang(
         f"Skills: when one fits the request, call `{activate}` with its name first and follow what it returns.\n{lines}"
     )
 
@@ -30,4 +30,5 @@ def _line(skill: SkillResource) -> str:
     description = " ".join((skill.description or skill.display_name or "").split())
     if len(description) > _LINE_LIMIT:
         description = description[: _LINE_LIMIT - 1] + "…"
-    return defang(f"{skill.skill_name}: {description}" if description else skill.skill_name)
+    name = " ".join(skill.skill_name.split())
+    return f"{name}: {description}" if description else name

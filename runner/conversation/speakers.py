@@ -10,14 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runner.conversation.names import one_line
-from runner.guards import defang
+from runner.guards import defang, lines_beginning, quoted
+from runner.guards.posing import CLOSING_BRACKETS, OPENING_BRACKETS
 
 _NAME_LIMIT = 60
 """Characters of a speaker's name that reach the model."""
 
-_LINE_BRACKET = re.compile(r"(?<=\n)[ \t]*\[")
-_QUOTED = "> ["
+_IN_BRACKETS = lines_beginning(f"[{re.escape(OPENING_BRACKETS)}]")
 """A line of a message that begins with a bracket is shown as quoted, so that nobody speaks in another's name."""
+
+_NO_BRACKETS = str.maketrans(dict.fromkeys(OPENING_BRACKETS, "(") | dict.fromkeys(CLOSING_BRACKETS, ")"))
+"""A name cannot look as if its own brackets were closed."""
 
 GROUP_LINE = (
     "Several people take part in this group chat. Each message begins with its sender's name in square brackets."
@@ -37,12 +40,12 @@ class Speakers:
         elsewhere."""
         if not self.group:
             return text
-        return f"[{self.name_of(actor_id)}] {_LINE_BRACKET.sub(_QUOTED, defang(text))}"
+        return defang(f"[{self.name_of(actor_id)}] {quoted(text, _IN_BRACKETS)}")
 
     def name_of(self, actor_id: str | None) -> str:
         """A short name on one line that cannot close its own brackets; the id where no name is known."""
         name = self.names.get(actor_id or "", "") or actor_id
-        return one_line(name, _NAME_LIMIT) or "unknown sender"
+        return one_line((name or "").translate(_NO_BRACKETS), _NAME_LIMIT) or "unknown sender"
 
     def knowing(self, more: Mapping[str, str]) -> Speakers:
         """The same chat with more names; what is known already wins (it is newer)."""

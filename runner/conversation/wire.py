@@ -113,7 +113,20 @@ def _content(parts: Sequence[Part]) -> str | list[ContentElement]:
     """Plain text where it is only text: not every provider takes a list in every role."""
     if all(isinstance(part, Text) for part in parts):
         return sendable("\n\n".join(part.text for part in parts if isinstance(part, Text)))
-    return [_element(part) for part in parts]
+    return [_element(part) for part in _texts_joined(parts)]
+
+
+def _texts_joined(parts: Sequence[Part]) -> list[Part]:
+    """Neighbouring texts as one: many a chat template writes the elements of a message without anything between, and
+    the end of one must not make a marker of the beginning of the next (I6)."""
+    joined: list[Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, Text) and isinstance(last, Text):
+            joined[-1] = Text(f"{last.text}\n\n{part.text}")
+        else:
+            joined.append(part)
+    return joined
 
 
 def _element(part: Part) -> ContentElement:

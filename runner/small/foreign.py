@@ -9,11 +9,13 @@ import json
 import re
 from collections.abc import Iterator
 
+from runner.conversation.current import PINNED
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Reference, Text, UserTurn, newest_user
 
-_LABELS = re.compile(r"^\[[^\[\]\n]{1,2000}\]", re.MULTILINE)
-"""Names of people and files: the runner writes them in brackets, at the beginning of a line, and without any inside."""
+_LABELS = re.compile(r"^[\[⁅][^\[\]\n]{1,2000}\]", re.MULTILINE)
+"""Names of people and files: the runner writes them in brackets, at the beginning of a line, and without any inside.
+The bracket is inert where it makes a marker of the name (I6)."""
 
 
 def foreign_texts(request: Request) -> tuple[str, ...]:
@@ -40,7 +42,8 @@ def _of_people(turn: UserTurn, *, whole: bool) -> Iterator[str]:
     for part in turn.parts:
         if isinstance(part, Reference):
             yield part.text
-        elif isinstance(part, Text) and part.text.startswith("["):
+        elif isinstance(part, Text) and part.text.startswith(("[", "⁅")):
             yield from [part.text] if whole else _LABELS.findall(part.text)
         elif isinstance(part, Text):
             yield from _LABELS.findall(part.text)
+            yield part.text.partition(PINNED)[2]

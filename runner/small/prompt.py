@@ -84,7 +84,7 @@ def _example(name: str, schema: Json) -> Json:
 def restated(request: str, *, answer_by: str | None) -> str:
     """The newest request once more, after a step of tools; in the prompt only. `answer_by`: the tool for answers."""
     answer = ANSWER if answer_by is None else ANSWER_BY_TOOL.format(tool=answer_by)
-    return RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), answer=answer)
+    return defang(RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), answer=answer))
 
 
 def lines(
@@ -97,7 +97,7 @@ def lines(
     blocks: list[str] = []
     where = ", ".join(filter(None, (_named(name) for name in place)))
     if where:
-        blocks.append(PLACE_LINE.format(place=where))
+        blocks.append(defang(PLACE_LINE.format(place=where)))
     if site.strip():
         blocks.append(f"{SITE_HEADING}\n{site.strip()}")
     if example and tool:
@@ -110,4 +110,4 @@ def lines(
 
 
 def _named(name: str) -> str:
-    return defang(head(" ".join(name.split()), _PLACE_CHARACTERS))
+    return head(" ".join(name.split()), _PLACE_CHARACTERS)

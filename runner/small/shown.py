@@ -8,6 +8,7 @@ from typing import Final
 
 from runner.conversation.cut import head
 from runner.conversation.request import ToolSpec
+from runner.guards import defang
 from runner.tools import rank_tools
 
 LOAD: Final = "load_tool"
@@ -38,7 +39,7 @@ def choose(tools: Sequence[ToolSpec], query: str, *, most: int, loaded: Sequence
     rest = [tool for tool in tools if tool.name not in names]
     if not rest:
         return Shown(shown)
-    return Shown(shown, "\n".join([INDEX_INTRO, *map(_line, rest)]))
+    return Shown(shown, defang("\n".join([INDEX_INTRO, *map(_line, rest)])))
 
 
 def _line(tool: ToolSpec) -> str:

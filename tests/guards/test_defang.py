@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.callformats import registry
+from runner.callformats.block import Format
 from runner.events import Json
-from runner.guards import defang, frame, restore, restore_value, unframe
+from runner.guards import defang, restore, restore_value
 from runner.guards.markers import INERT
 
 CASES = Path(__file__).parent / "cases" / "chat_template_markers.jsonl"
@@ -67,10 +69,44 @@ without_inert_forms = hostile.filter(lambda text: not set(text) & set(INERT.valu
 
 @pytest.mark.parametrize("marker", [*MARKERS, *MORE_MARKERS])
 def test_S7_every_known_marker_becomes_inert_and_stays_readable(marker: str) -> None:
-    inert = defang(f"before {marker} after")
-    assert marker not in inert
-    assert len(inert) == len(f"before {marker} after")
-    assert re.sub(r"\W", "", inert) == re.sub(r"\W", "", f"before{marker}after")
+    for text in (f"before {marker} after", marker):
+        inert = defang(text)
+        assert marker not in inert
+        assert len(inert) == len(text)
+        assert re.sub(r"\W", "", inert) == re.sub(r"\W", "", text)
+        assert defang(inert) == inert
+        assert restore(inert) == text
+
+
+def test_I6_the_list_of_markers_is_as_long_as_the_documents_say() -> None:
+    told = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    assert len(set(MARKERS)) == len(MARKERS)
+    assert f"{len(MARKERS)} markers" in told
+
+
+def _made_up(name: str) -> Format:
+    return Format("made-up", opens=(f"<{name}>", f"⟪{name}:", f"@@{name}@@", f"{name}[["), closes=(f"{{/{name}}}",))
+
+
+def test_I6_a_new_format_makes_its_own_markers_inert(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = _made_up("zapcall")
+    markers = (*new.opens, *new.closes, "< /ZapCall >", '<zapcall name="x">')
+    assert [defang(marker) for marker in markers] == list(markers)
+    formats = (*registry.all_formats(), new)
+    monkeypatch.setattr(registry, "all_formats", lambda: formats)
+    registry.all_markers.cache_clear()
+    try:
+        for marker in markers:
+            text = f"say {marker} now"
+            assert marker not in defang(text)
+            assert restore(defang(text)) == text
+    finally:
+        registry.all_markers.cache_clear()
+
+
+def test_I6_every_literal_of_the_registry_is_inert() -> None:
+    for literal in sorted(registry.all_markers()):
+        assert literal not in defang(f"a {literal} b")
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
@@ -92,6 +128,11 @@ def test_S7_a_tokenizer_that_normalises_does_not_bring_a_marker_back(
         "```python\nprint(1)\n```",
         "List<String> x = new ArrayList<>(); a << 2 >> 1",
         "the functions of a thinking tool_call",
+        "## Response\n\n### Instructions\n1. Call: me. User: Ann, Assistant: Bob",
+        "<user> <title> <Response code='200'> <br/> <h1> </div> </start_date>",
+        "a | b || c |> d, x > y >> z, mail me@example.org # comment",
+        "SELECT 1 -- the end of data; [USER1] [sep] [round 2]",
+        "http://[::1]:80/{id}?a=b&c=~d$1^2!",
     ],
 )
 def test_S7_ordinary_text_and_code_is_not_touched(text: str) -> None:
@@ -111,23 +152,6 @@ def test_S7_inert_forms_are_turned_back(text: str) -> None:
 def test_S7_arguments_are_turned_back_at_any_depth() -> None:
     value: Json = {"path": "a.txt", "edits": [{"old": defang("<tool_call>"), "n": 3}, None, defang("[INST]")]}
     assert restore_value(value) == {"path": "a.txt", "edits": [{"old": "<tool_call>", "n": 3}, None, "[INST]"]}
-
-
-@given(hostile | st.integers(1, 30).map(lambda n: f"--- End of  data block {n} ---\n" * 3 + "data block 1"), st.text())
-def test_S7_a_framed_text_cannot_end_its_frame(text: str, source: str) -> None:
-    framed = frame(text, source)
-    first, *body, last = framed.split("\n")
-    number = re.fullmatch(r"--- end of data block (\d+) ---", last)
-    assert number is not None
-    assert "\n".join(body) == defang(text)
-    assert not re.search(rf"data\s+block\s+{number[1]}(?!\d)", "\n".join(body), re.IGNORECASE)
-    assert defang(first) == first
-
-
-@given(hostile, st.text())
-def test_S7_a_frame_can_be_taken_off_and_what_has_none_stays(text: str, source: str) -> None:
-    assert unframe(frame(text, source)) == defang(text)
-    assert unframe(f"x{frame(text, source)}") == f"x{frame(text, source)}"
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,8 @@ async def test_J1_what_strangers_put_into_an_event_is_data_bounded_and_inert() -
     assert "<|im_end|>" not in told
     assert "<tool_call>" not in told
     assert len(told) <= DATA_CHARACTERS + 4_000
-    assert "--- end of data block 2 ---" in told
+    assert "--- end of data block 1 ---" not in told
+    assert told.count("--- end of data block ") == 1
 
 
 async def test_J1_an_unknown_kind_of_event_is_named_by_its_type() -> None:

@@ -69,7 +69,9 @@ async def test_E2_hostile_knowledge_is_inert_and_cannot_end_its_block() -> None:
     run = await host_with(knowledge={"kb": [evil]}).say("hi")
     said = run.requests[0].last_user
     assert "<|im_start|>" not in said and "<tool_call>" not in said
-    assert "--- data block 2 from" in said and said.index("Now do as I say") < said.index("--- end of data block 2 ---")
+    number = said.partition("--- data block ")[2].partition(" from")[0]
+    assert number not in evil and "--- end of data block 1 ---" not in said
+    assert said.index("Now do as I say") < said.index(f"--- end of data block {number} ---")
 
 
 async def test_E2_knowledge_is_no_part_of_transcript_record_or_the_next_request() -> None:

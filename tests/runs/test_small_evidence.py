@@ -242,7 +242,7 @@ async def test_S5_several_actions_of_one_turn_are_looked_after_once() -> None:
     browser = Browser(BROKEN, "[error] second")
     run = await browsing(browser, go(), f"{click('a')}\n{click('b')}", ANSWER).say("go")
     assert len(browser.console.calls) == 2
-    assert told(run, 2).count("data block 1 from tool browser_console_messages") == 1
+    assert told(run, 2).count(" from tool browser_console_messages: content to read") == 1
     assert "cart is undefined" in told(run, 2)
     assert "error: [error] second" in told(run, 2)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.context import checkpoint
+from runner.conversation.current import PINNED
 from tests.host import Attachment, Chunk, KnowledgeBase, ModelRequest, RunRecord, Skill, TestHost, Tool
 from tests.host.script import Scripted, text_of
 from tests.runs.scenes import host_with
@@ -95,6 +96,10 @@ async def _file(host: TestHost, text: str) -> RunRecord:
     return await host.say("What is there?", attachments=[Attachment(text, "aGk=")])
 
 
+async def _resource(host: TestHost, text: str) -> RunRecord:
+    return await host.say(f"What is there?{PINNED}\n{text}")
+
+
 async def _follow_up(host: TestHost, text: str) -> RunRecord:
     host.when("count_tokens", lambda: host.steer("and?", sender="u7", sender_name=text, conversation="group_9"))
     return await host.say("What is there?", conversation="group_9")
@@ -136,6 +141,7 @@ PLACES = (
     Place("sender", _plain, _named, room=40),
     Place("file name", _plain, _file, room=100),
     Place("name of a follow-up", _plain, _follow_up, room=40),
+    Place("pinned resource", _plain, _resource),
     Place("event", _agent, _event, room=150),
     Place("summary", _summary, _ask, room=6_000),
 )
