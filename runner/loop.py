@@ -41,13 +41,14 @@ class Conclusion(StrEnum):
 class Ending:
     """How the loop ended by itself.
 
-    `cut`: the last reply reached the model's length limit. `concluded`: why it had to answer without more tools, None:
-    it had not. `wordless`: it said nothing.
-    `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner
-    ended it, None when it did not (S3).
+    `cut`: the last reply reached the model's length limit; `filtered`: a filter of its provider ended it. `concluded`:
+    why it had to answer without more tools, None: it had not. `wordless`: it said nothing. `silent`: every tool of the
+    last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner ended it, None when it did
+    not (S3).
     """
 
     cut: bool = False
+    filtered: bool = False
     concluded: Conclusion | None = None
     wordless: bool = False
     silent: bool = False
@@ -144,12 +145,12 @@ class Loop:
         self._turns.reveal(reply.held)
         if not reply.calls or self._concluding:
             self._remember(reply)
-            return False, Ending(reply.cut, self._concluding, wordless=not reply.said.strip())
+            return False, Ending(reply.cut, reply.filtered, self._concluding, wordless=reply.wordless)
         done = await self._round(step)
         self._view.add(done.turn)
         if done.offers is not None:
             self._view.offer(done.offers)
-        if done.pictures is not None and not self._view.images_left_out:
+        if done.pictures is not None:
             self._view.add(done.pictures)
         halt = self._manner.ran(done.outcomes)
         if halt is not None and not done.terminated:

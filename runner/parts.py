@@ -28,8 +28,11 @@ from runner.delivery import Delivery
 from runner.events import Log
 from runner.host import Host
 from runner.memory import ToolMemory
+from runner.models import habits
 from runner.models.bench import Bench, Writer
+from runner.models.habits import Habits
 from runner.models.runaway import Runaway, Watch
+from runner.models.waiting import FirstEvent
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
@@ -93,6 +96,8 @@ class Parts:
 async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
     """Build everything for the loop. Loads the tokenizer if no run has done so yet."""
     context = await _context(around, start, bench)
+    notes = start.checkpoint.notes if start.checkpoint else {}
+    bench.habits = Habits(notes.get(habits.KEY), partial(context.note, habits.KEY))
     view = RunView(start.view, context, partial(_budget, around, start.checkpoint))
     manner = _manner(around, start, context)
     view.ask(start.question)
@@ -108,6 +113,8 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         around.warn,
         around.delivery.may_be_silent,
         manner,
+        bench.refusals,
+        FirstEvent(bench.lineup, around.deadline, lambda: bench.habits, thinking_hidden=around.settings.remove_think),
     )
     jobs = Jobs()
     rounds = _rounds(around, start, jobs)

@@ -128,6 +128,8 @@ class _Run:
         finally:
             await closed(work)
             await closed(watching)
+            if self._parts is not None:
+                await self._parts.turns.closed()
 
     async def _outcome(self, work: asyncio.Task[Ending], watching: asyncio.Task[None]) -> tuple[Event, ...]:
         """The last events, whatever the work comes to."""
@@ -216,6 +218,8 @@ class _Run:
 
     def _notes_on_answer(self, ending: Ending) -> list[str]:
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
+        if ending.filtered:
+            notes.append(self._say(Notice.FILTERED_NOTE))
         if ending.wordless and not self._around.delivery.may_be_silent():
             notes += self._notes_on_no_answer(ending.concluded)
         if self._parts and self._parts.view.images_left_out:

@@ -30,6 +30,8 @@ class Notice(StrEnum):
     TOOL_ROUNDS_NOTE = auto()
     NO_TIME_NOTE = auto()
     NO_ANSWER_NOTE = auto()
+    FILTERED = auto()
+    FILTERED_NOTE = auto()
     SUMMARISING = auto()
     TOOL_RUNNING = auto()
     IMAGES_LEFT_OUT_NOTE = auto()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,8 @@ from runner.context.budget import Budget
 from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
 from runner.context.tokens import Ruler, load_tokenizer
-from runner.conversation.request import Request
+from runner.conversation.reduced import IMAGE_LEFT_OUT
+from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, System, Text, UserTurn
 from runner.errors import AllModelsFailed, ModelTrouble
 from runner.events import Usage
@@ -23,7 +24,7 @@ from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
 from runner.progress import Progress
 from runner.turn import BrokenOff, Turns
-from runner.view import IMAGE_LEFT_OUT, RunView
+from runner.view import RunView
 from runner.visible import Visible
 from tests.unit.border import (
     ASKED,
@@ -47,20 +48,36 @@ TOKENIZER = asyncio.run(load_tokenizer())
 class World:
     """One run's turns over a scripted Host."""
 
-    def __init__(self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False) -> None:
-        self.handler = Handler(replies)
+    def __init__(
+        self,
+        *replies: Script,
+        models: Sequence[str] = ("a", "b"),
+        image: bool = False,
+        tools: tuple[ToolSpec, ...] = (),
+        level: str | None = None,
+        answers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.handler = Handler(replies or ((text_frame("fine"),),), dict(answers or {}))
         ctx = context(models=[{"model_id": name} for name in models])
         self.visible = Visible()
         self.shown: list[str] = []
         self.warnings: list[str] = []
-        start = View(System((Text("be kind"),)), ())
+        start = View(System((Text("be kind"),)), (), tools)
         self.view = RunView(start, self._context(), lambda _: Budget.of(200_000, 16_000))
         self.view.ask(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
-        lineup = Lineup(authorised(models, {}, ctx.resources.models))
+        levels = {models[0]: level} if level else {}
+        lineup = Lineup(authorised(models, levels, ctx.resources.models))
         self.bench = Bench(host_over(self.handler, ctx), lineup, remove_think=False)
         progress = Progress(self.visible, self.shown.append, wanted=False)
         self.turns = Turns(
-            self.bench, self.view, self.visible, self.shown.append, progress, english, self.warnings.append
+            self.bench,
+            self.view,
+            self.visible,
+            self.shown.append,
+            progress,
+            english,
+            self.warnings.append,
+            refusals=self.bench.refusals,
         )
 
     def _context(self) -> Context:
