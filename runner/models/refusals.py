@@ -135,7 +135,8 @@ class Refusals:
         """The model refused a request that `possible` steps would change: the one to take now, None for none."""
         tries = self._tries(model_id)
         tries.refused += 1
-        tries.certain = trouble in _CERTAINLY_REFUSED
+        # Near the budget, what is left out may help only since the request is smaller without it.
+        tries.certain = trouble in _CERTAINLY_REFUSED and Step.SIZE not in possible
         free = self._steps & set(possible) - tries.start - tries.made
         step = next((step for step in Step if step in free), None)
         if step is None or tries.refused >= MOST_REQUESTS:

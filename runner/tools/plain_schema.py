@@ -9,7 +9,7 @@ from typing import Final
 from runner.conversation.request import ToolSpec
 from runner.events import Json
 
-_SIMPLE: Final = frozenset({"string", "integer", "number", "boolean"})
+_SIMPLE: Final = ("string", "integer", "number", "boolean")
 
 
 def plainest(tool: ToolSpec) -> ToolSpec | None:
