@@ -50,6 +50,11 @@ class ProviderModel:
     def id(self) -> str:
         return self.provider.id
 
+    @property
+    def has_level(self) -> bool:
+        """Never: an engine knows no levels."""
+        return False
+
     async def make_ready(self) -> None:
         """Load it where that costs no download. Raises ModelFailed where it cannot run."""
         if self._ready:

@@ -33,6 +33,7 @@ from runner.errors import AllModelsFailed, HostCallFailed, HostFailure, InputToo
 from runner.events import Json
 from runner.loop import Ending, Loop
 from runner.memory import ToolMemory
+from runner.models.refusals import Refusals, Step
 from runner.progress import Progress
 from runner.rounds import Rounds
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
@@ -49,6 +50,9 @@ STEP_TIMEOUT: Final = 60.0
 """Seconds until a reply begins, and again from there to its end."""
 
 MAX_TOOLS: Final = 8
+_STEPS: Final = frozenset({Step.FORCING, Step.SIZE})
+"""What an engine can be spared (K7): its tools are its own word."""
+
 PROMPT: Final = "You are a helpful assistant."
 
 
@@ -200,7 +204,15 @@ class _Run:
         fitting = ProviderFitting(self._line, self._manner, self._catalogue, self._at_step(rounds))
         view = RunView(self._view(catalogue), fitting, lambda _: WINDOW)
         turns = Turns(
-            self._line, view, self._visible, self.speaking.show, progress, self.say, _unheard, manner=self._manner
+            self._line,
+            view,
+            self._visible,
+            self.speaking.show,
+            progress,
+            self.say,
+            _unheard,
+            manner=self._manner,
+            refusals=Refusals(steps=_STEPS),
         )
         self._manner.asked(self._past.asked)
         self._manner.recall(self._past.since_asked)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from config.notices import Notice
 from runner.conversation.cut import head
-from runner.errors import AllModelsFailed, InputTooLarge, NoUsableModel, RunCancelled, RunFault, TimeIsUp
+from runner.errors import AllModelsFailed, InputTooLarge, ModelTrouble, NoUsableModel, RunCancelled, RunFault, TimeIsUp
 from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.outbox import FRAME_BUDGET, wire_bytes
 from runner.tally import CANCELLED
@@ -122,6 +122,8 @@ def _notice_for(outcome: BaseException, visible: Visible, say: Say) -> str | Non
     if isinstance(outcome, BrokenOff):
         return ""
     if isinstance(outcome, AllModelsFailed):
+        if any(failure.cause is ModelTrouble.FILTERED for failure in outcome.failures):
+            return say(Notice.FILTERED_NOTE if visible.shown else Notice.FILTERED)  # what the person can do about it
         last = outcome.failures[-1]
         if isinstance(last, StepTimedOut):
             return say(Notice.TOOK_TOO_LONG, seconds=f"{last.seconds:g}")

@@ -62,6 +62,7 @@ class ModelTrouble(StrEnum):
     BAD_REQUEST = "bad_request"
     REASONING_REFUSED = "reasoning_refused"
     EMPTY = "empty"
+    FILTERED = "content_filter"  # the provider's filter let nothing of the reply through (K6)
     BROKEN = "broken"  # the engine cannot run here at all (S0)
     OTHER = "other"
 

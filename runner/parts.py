@@ -33,6 +33,7 @@ from runner.models import habits
 from runner.models.bench import Bench, Writer
 from runner.models.habits import Habits
 from runner.models.runaway import Runaway, Watch
+from runner.models.waiting import FirstEvent
 from runner.outbox import Outbox
 from runner.progress import Progress
 from runner.rounds import Rounds
@@ -113,6 +114,8 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         around.warn,
         around.delivery.may_be_silent,
         manner,
+        bench.refusals,
+        FirstEvent(bench.lineup, around.deadline, lambda: bench.habits, thinking_hidden=around.settings.remove_think),
     )
     jobs = Jobs()
     rounds = _rounds(around, start, jobs, bench.ids)

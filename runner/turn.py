@@ -6,26 +6,29 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
+from dataclasses import replace
+from typing import Final
 
 from config.notices import Notice
 from runner import clock
 from runner.context.meter import CountFailed, counting_unavailable
+from runner.context.overflow import Overflow
 from runner.conversation.request import Request
 from runner.errors import AllModelsFailed, InputTooLarge, ModelFailed, ModelTrouble
 from runner.models.contract import Model, Models
+from runner.models.refusals import CHANGED, Refusals, Step, steps_against, steps_in
 from runner.models.reply import Reply, ReplyReader
+from runner.models.waiting import FirstEvent, Limits, OutOfTime, Waiting
 from runner.progress import SUMMARY_PATIENCE, Progress
 from runner.small.manner import Manner, Standard
 from runner.small.reading import Reading
 from runner.view import RunView
 from runner.visible import Visible
 
-_MAY_MEAN_REFUSED = frozenset({ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER})
-"""A provider that cannot take pictures, or `tool_choice`, says so in words that never arrive."""
-
-
 _WARNING_LIMIT = 500
 """Characters of a model's failure that go into one log line."""
+
+_TOOLS: Final = frozenset({Step.TOOLS, Step.TOOL_TURNS})
 
 
 class BrokenOff(ModelFailed):
@@ -47,11 +50,19 @@ class StepTimedOut(ModelFailed):
         self.seconds = seconds
 
 
+class Hangs(ModelFailed):
+    """Nothing at all came of a model for so long that the next one is asked (K8)."""
+
+    def __init__(self, model_id: str, seconds: float) -> None:
+        super().__init__(model_id, ModelTrouble.TIMEOUT, f"nothing came within {seconds:g} s")
+
+
 class Turns:
     """Runs the model turns of one run.
 
     `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2). `manner`: how the
-    model is spoken to and its replies are read. `by_model` counts the turns, `seconds` is what they took in all.
+    model is spoken to and its replies are read. `refusals`: what each model did not take (K7). `first_event`: how long
+    it may keep silent (K8); None: for ever. `by_model` counts the turns, `seconds` is what they took in all.
     """
 
     def __init__(
@@ -65,6 +76,8 @@ class Turns:
         warn: Callable[[str], None],
         may_be_silent: Callable[[], bool] = lambda: False,
         manner: Manner | None = None,
+        refusals: Refusals | None = None,
+        first_event: FirstEvent | None = None,
     ) -> None:
         self._models = models
         self._view = view
@@ -75,6 +88,12 @@ class Turns:
         self._may_be_silent = may_be_silent
         self._warn = warn
         self._manner: Manner = manner or Standard()
+        self._refusals = refusals or Refusals()
+        self._first_event = first_event
+        self._sent: Request | None = None
+        self._concludes_bare = False
+        self._told_of: set[str] = set()
+        self._left: set[asyncio.Task[None]] = set()
         self.by_model: Counter[str] = Counter()
         self.seconds = 0.0
 
@@ -91,6 +110,11 @@ class Turns:
             self.by_model[self._models.current.id] += 1
             self.seconds += clock.now() - began
 
+    async def closed(self) -> None:
+        """Wait until streams that were given up have closed."""
+        if self._left:
+            await asyncio.wait(self._left)
+
     async def _take(self, *, conclude: bool) -> Reply:
         while True:
             try:
@@ -101,18 +125,42 @@ class Turns:
                     half = self._visible.turn_text
                     self._visible.note(self._say(Notice.BROKEN_OFF_NOTE))
                     raise BrokenOff(failure, half) from failure
-                if not self._may_ask_again(failure, conclude=conclude):
+                if not self._may_ask_again(failure):
                     self._advance(failure)
             else:
-                if not reply.empty or self._may_be_silent():
-                    self._view.keep()
+                if self._stands(reply, conclude=conclude):
+                    self._view.took()
+                    self._refusals.took(reply.model_id)
                     return reply
                 self._visible.drop_turn()
-                if self._manner.retries_empty(reply):
-                    continue
-                if self._models.lineup.is_last:
-                    return reply  # nobody has more to say: what was shown stands, or a sentence says it (C6)
-                self._advance(ModelFailed(reply.model_id, ModelTrouble.EMPTY, "neither text nor a tool call came"))
+                if not self._may_say_more(reply, conclude=conclude) and not self._goes_on_after(reply):
+                    return reply
+
+    def _stands(self, reply: Reply, *, conclude: bool) -> bool:
+        """Whether the run may go on from a reply; in a conclusion calls alone are no answer (K10)."""
+        nothing = reply.wordless if conclude or reply.filtered else reply.empty
+        return not nothing or self._may_be_silent()
+
+    def _may_say_more(self, reply: Reply, *, conclude: bool) -> bool:
+        """Whether the same model is asked once more after a reply of nothing."""
+        if reply.filtered:
+            return False
+        if conclude and self._sent is not None and steps_in(self._sent) & _TOOLS:
+            self._concludes_bare = True
+            return True
+        return not (conclude and self._concludes_bare) and self._manner.retries_empty(reply)
+
+    def _goes_on_after(self, reply: Reply) -> bool:
+        """The next model, after a reply of nothing. False: nobody has more to say, and what was shown stands (C6)."""
+        if reply.filtered:
+            self._advance(
+                ModelFailed(reply.model_id, ModelTrouble.FILTERED, "the provider's filter let nothing through")
+            )
+        elif self._models.lineup.is_last:
+            return False
+        else:
+            self._advance(ModelFailed(reply.model_id, ModelTrouble.EMPTY, "neither text nor a tool call came"))
+        return True
 
     def reveal(self, text: str) -> None:
         """Show words of a reply that were held until it was judged."""
@@ -126,26 +174,45 @@ class Turns:
         self._show(self._visible.text)
 
     async def _ask(self, model: Model, *, conclude: bool) -> Reply:
+        without = self._without(model.id, conclude=conclude)
         self._visible.begin_turn()
-        self._manner.begin(model.id, conclude=conclude)
+        self._manner.begin(model.id, conclude=conclude, unforced=Step.FORCING in without)
+        self._sent = None
         with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
-            request = await self._request(model.id, conclude=conclude)
+            request = self._sent = await self._request(model.id, without, conclude=conclude)
         reader = ReplyReader(model.id)
         reading = self._manner.reading(model.id)
-        seconds = self._manner.step_seconds(model.id)
         try:
-            if seconds is None:
-                await self._read(model, request, reader, reading)
-            else:
-                await self._read_in_time(model, request, reader, reading, seconds)
+            await self._read_in_time(model, request, reader, reading)
         finally:
             reply = reader.close()
             self._models.add_usage(reply.usage)
-        return reading.close(reply)
+        reply = reading.close(reply)
+        return replace(reply, calls=()) if reply.filtered else reply
 
-    async def _request(self, model_id: str, *, conclude: bool) -> Request:
+    def _without(self, model_id: str, *, conclude: bool) -> frozenset[Step]:
+        """What is left out for this model. Where `tool_choice` is refused or not minded, a conclusion has no tools."""
+        without = self._refusals.without(model_id)
+        if model_id not in self._told_of:
+            self._told_of.add(model_id)
+            self._tell_of(model_id, without & (steps_in(self._view.whole) | {Step.LEVEL}))
+        if conclude and (self._concludes_bare or Step.FORCING in without):
+            return without | {Step.TOOLS}
+        return without
+
+    def _tell_of(self, model_id: str, remembered: frozenset[Step]) -> None:
+        """Name what is left out from the start, since an earlier run had to: nothing goes missing in silence."""
+        if remembered:
+            changed = ", ".join(CHANGED[step] for step in Step if step in remembered)
+            self._warn(f"model {model_id} is asked {changed}, since it refused requests before that helped")
+
+    async def _request(self, model_id: str, without: frozenset[Step], *, conclude: bool) -> Request:
+        async def made() -> Request:
+            visible = self._visible.shown
+            return await self._view.request(model_id, visible=visible, conclude=conclude, without=without)
+
         try:
-            return await self._view.request(model_id, visible=self._visible.shown, conclude=conclude)
+            return await made()
         except InputTooLarge as fault:
             if not self._models.lineup.is_last and self._view.is_narrowed(model_id):
                 # What does not fit a model that refused may well fit the next one (C7).
@@ -153,43 +220,63 @@ class Turns:
             if not self._view.widen(model_id):
                 raise
             self._warn(f"{fault} The window was learned from a refusal; it is disbelieved once.")
-        return await self._view.request(model_id, visible=self._visible.shown, conclude=conclude)
+        return await made()
 
-    async def _read(self, model: Model, request: Request, reader: ReplyReader, reading: Reading) -> None:
+    async def _read_in_time(self, model: Model, request: Request, reader: ReplyReader, reading: Reading) -> None:
+        """Read a reply within the limit of one step, which begins anew at the first event (S3), or until a model that
+        says nothing has to give way (K8)."""
+        step = self._manner.step_seconds(model.id)
+        first_event = self._first_event if step is None else None
+        limits = Limits(step, step) if step is not None else first_event.limits() if first_event else None
+        waiting = Waiting(limits, self._left)
+        reader.on_begin = waiting.begins
+        try:
+            await waiting.read(self._read(model, request, reader, reading, waiting))
+        except OutOfTime as late:
+            if step is not None:
+                raise StepTimedOut(model.id, late.seconds) from late
+            raise Hangs(model.id, late.seconds) from late
+        if first_event is not None and waiting.began_after is not None:
+            first_event.began(waiting.began_after)
+
+    async def _read(
+        self, model: Model, request: Request, reader: ReplyReader, reading: Reading, waiting: Waiting
+    ) -> None:
         async with aclosing(model.answer(request, reader)) as fragments:
             async for fragment in fragments:
+                if waiting.over:
+                    return
                 self.reveal(reading.feed(fragment))
                 if reading.over:
                     return
 
-    async def _read_in_time(
-        self, model: Model, request: Request, reader: ReplyReader, reading: Reading, seconds: float
-    ) -> None:
-        """The same, within the limit of one step, which begins anew at the first token (S3)."""
-        limit = asyncio.timeout(seconds)
-        reader.on_begin = lambda: limit.reschedule(clock.now() + seconds)
-        try:
-            async with limit:
-                await self._read(model, request, reader, reading)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise StepTimedOut(model.id, seconds) from error
+    def _may_ask_again(self, failure: ModelFailed) -> bool:
+        """Whether the same model is asked once more, with another request: the next step of the escalation (K7)."""
+        model = self._models.current
+        step = self._refusals.next(model.id, failure.cause, self._possible(failure, model))
+        if step is Step.SIZE:
+            self._view.tighten(failure)
+        words = str(failure)[:_WARNING_LIMIT]
+        self._warn(f"{words}; asked again {CHANGED[step]}" if step else words)
+        return step is not None
 
-    def _may_ask_again(self, failure: ModelFailed, *, conclude: bool) -> bool:
-        """Whether the same model is asked once more, with less: a smaller request, no pictures, no tools."""
-        self._warn(str(failure)[:_WARNING_LIMIT])
-        if not isinstance(failure, CountFailed) and self._view.tighten(failure):
-            return True
-        if failure.cause not in _MAY_MEAN_REFUSED:
-            return False
-        if self._manner.drops(failure):
-            return True
-        return self._view.leave_out_images() or (conclude and self._view.leave_out_tools())
+    def _possible(self, failure: ModelFailed, model: Model) -> frozenset[Step]:
+        """The steps that would change what the model refused, and may be about the reason."""
+        against = steps_against(failure.cause)
+        level = frozenset({Step.LEVEL}) if model.has_level else frozenset()
+        if isinstance(failure, CountFailed):
+            pictures = steps_in(self._view.whole) & {Step.PICTURES}
+            return against & (level | pictures) if failure.offered else frozenset()
+        if self._sent is None or isinstance(failure, Hangs):
+            return frozenset()
+        overflow = self._view.overflow(failure)
+        found = frozenset() if overflow is Overflow.SAID else against & (level | steps_in(self._sent))
+        fits_less = overflow is not Overflow.NONE and self._view.may_tighten(model.id)
+        return found | {Step.SIZE} if fits_less else found
 
     def _advance(self, failure: ModelFailed) -> None:
         """The next model; where none is left only because none can be counted for, that is what is said (F2)."""
-        self._view.give_back()
+        self._view.gave_up()
         try:
             self._models.lineup.advance(failure)
         except AllModelsFailed as all_failed:

@@ -9,15 +9,12 @@ from typing import Protocol
 from runner.context.budget import Budget
 from runner.context.compaction import Fitted, View
 from runner.context.overflow import Overflow, recognise
+from runner.conversation.reduced import Reduced
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn, join_users
+from runner.conversation.units import Unit, UserTurn, join_users
 from runner.errors import RETRYABLE_TROUBLES, ModelFailed
-
-IMAGE_LEFT_OUT = "[A picture was sent here; this model cannot see pictures.]"
-"""What the model reads in place of a picture that it refused."""
-
-_Certain = tuple[View, bool, bool]
-"""A view before something was left out on suspicion, and whether pictures and calls were words already."""
+from runner.models.refusals import Step, steps_in
+from runner.tools.plain_schema import plainest
 
 
 class Fitting(Protocol):
@@ -36,7 +33,7 @@ class Fitting(Protocol):
 class RunView:
     """The conversation of one run as it will be sent next. `budget_of` gives a model's budget before any refusal.
 
-    Pictures and tools can be left out on suspicion: `keep` says the suspicion was right, `give_back` that it was not.
+    It is kept whole: what a model refused is left out of the requests of that model alone (K7).
     """
 
     def __init__(self, view: View, context: Fitting, budget_of: Callable[[str], Budget]) -> None:
@@ -45,26 +42,27 @@ class RunView:
         self._budget_of = budget_of
         self._budgets: dict[str, Budget] = {}
         self._tokens = 0
-        self._before_doubt: _Certain | None = None
         self._suspected: tuple[str, int] | None = None
         self._disbelieved: str | None = None
-        self._without_images = False
-        self._calls_in_words = False
+        self._reduced: dict[tuple[bool, bool], Reduced] = {}
+        self._plain: dict[int, tuple[ToolSpec, ToolSpec | None]] = {}
+        self._no_tools_left = False
+        self._images_left_out = False
         self._gone: set[str] = set()
 
     @property
     def images_left_out(self) -> bool:
-        """Whether the person's pictures stayed unseen."""
-        return self._without_images
+        """Whether the last request went without the person's pictures."""
+        return self._images_left_out
+
+    @property
+    def whole(self) -> Request:
+        """All there is, before anything is cut or left out."""
+        view = self._view
+        return Request(view.system, (*view.opening, *view.units), view.tools)
 
     def add(self, unit: Unit) -> None:
         """Append a unit. Neighbouring user turns of this run become one; those of earlier runs stay by themselves."""
-        if self._without_images:
-            unit = _blind(unit)
-        if self._calls_in_words and isinstance(unit, AssistantTurn) and unit.calls:
-            for words in _in_words(unit):
-                self.add(words)
-            return
         units = self._view.units
         last = units[-1] if units else None
         if isinstance(unit, UserTurn) and isinstance(last, UserTurn) and last.span is unit.span is None:
@@ -78,48 +76,18 @@ class RunView:
         self.add(question)
         self._view = replace(self._view, question=len(self._view.units) - 1)
 
-    def leave_out_images(self) -> bool:
-        """Replace every picture by words (B4, D4). False: there is none."""
-        view = self._view
-        blind = replace(
-            view,
-            system=replace(view.system, parts=tuple(map(_blind_part, view.system.parts))),
-            opening=tuple(map(_blind, view.opening)),
-            units=tuple(map(_blind, view.units)),
-        )
-        if blind == view:
-            return False
-        self._doubt()
-        self._view, self._without_images = blind, True
-        return True
-
-    def leave_out_tools(self) -> bool:
-        """Offer no tools any more (D6). False: there are none."""
-        if not self._view.tools:
-            return False
-        self._doubt()
-        self._take_out({tool.name for tool in self._view.tools})
-        return True
-
-    def keep(self) -> None:
-        """A model took the request without what was left out: it stays out for the rest of the run.
-
-        One that took half of what it had refused without a word about its size has shown what its window is (C7).
-        """
-        self._before_doubt = None
+    def took(self) -> None:
+        """A model took the request. One that took half of what it had refused without a word about its size has shown
+        what its window is (C7)."""
         if self._suspected is not None:
             self._context.learn(*self._suspected)
-            self._suspected = None
         if self._disbelieved is not None:
             self._context.forget(self._disbelieved)
-            self._disbelieved = None
+        self.gave_up()
 
-    def give_back(self) -> None:
-        """The model failed all the same: the next one gets what was left out for nothing."""
+    def gave_up(self) -> None:
+        """A model failed for good: nothing was learned of its window."""
         self._suspected = self._disbelieved = None
-        if (before := self._before_doubt) is not None:
-            self._view, self._without_images, self._calls_in_words = before
-            self._before_doubt = None
 
     def offer(self, tool: ToolSpec) -> None:
         """Offer one tool more, from the next request on (S4)."""
@@ -128,52 +96,111 @@ class RunView:
     def withdraw(self, names: Collection[str]) -> None:
         """Offer some tools no longer (a lost sandbox, H1), from the next request on: a job may lose it at any time.
 
-        Where none is left, earlier calls become words: some providers refuse a history with calls and no tools.
+        Where none is left, earlier calls become words.
         """
         self._gone |= set(names)
 
-    def _take_out(self, names: Collection[str]) -> None:
-        tools = tuple(tool for tool in self._view.tools if tool.name not in names)
-        units, question = self._view.units, self._view.question
-        self._view = replace(self._view, tools=tools)
-        if tools or self._calls_in_words:
-            return
-        self._calls_in_words = True
-        self._view = replace(self._view, units=())
-        for place, unit in enumerate(units):
-            self.add(unit)
-            if place == question:
-                self._view = replace(self._view, question=len(self._view.units) - 1)
-
-    async def request(self, model_id: str, *, visible: bool, conclude: bool = False) -> Request:
+    async def request(
+        self, model_id: str, *, visible: bool, conclude: bool = False, without: Collection[Step] = ()
+    ) -> Request:
         """The next request for a model, within its budget by the Host's count.
 
         `visible`: the person has seen text of this run. `conclude`: tools stay listed, but none may be called (D6).
-        Raises InputTooLarge, CountFailed (for this model), CountingUnavailable (for any).
+        `without`: what this model does not take (K7). Raises InputTooLarge, CountFailed (for this model),
+        CountingUnavailable (for any).
         """
-        if self._gone:
-            self._take_out(self._gone)
-            self._gone = set()
-        fitted = await self._context.fit(self._view, model=model_id, budget=self._budget(model_id), visible=visible)
-        self._view, self._tokens = fitted.view, fitted.tokens
+        self._take_out_gone()
+        reduced = self._for(without)
+        view = self._sent(reduced, without)
+        fitted = await self._context.fit(view, model=model_id, budget=self._budget(model_id), visible=visible)
+        self._go_on_from(fitted.view, view, reduced)
+        self._tokens = fitted.tokens
+        self._images_left_out = Step.PICTURES in without and Step.PICTURES in steps_in(self.whole)
         if conclude and fitted.request.tools:
             return replace(fitted.request, extra={**fitted.request.extra, "tool_choice": "none"})
         return fitted.request
 
-    def tighten(self, failure: ModelFailed) -> bool:
-        """After a refusal that reads like overflow: halve this model's budget, once a run (C7). False: it is none."""
-        budget = self._budget(failure.model_id)
-        kind = recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
+    def _take_out_gone(self) -> None:
+        if not self._gone:
+            return
+        tools = tuple(tool for tool in self._view.tools if tool.name not in self._gone)
+        self._no_tools_left = self._no_tools_left or not tools
+        self._view, self._gone = replace(self._view, tools=tools), set()
+
+    def _for(self, without: Collection[Step]) -> Reduced | None:
+        """How units are reduced for such a request. Calls are words where no tools are listed any more: some providers
+        refuse a history with calls then."""
+        blind = Step.PICTURES in without
+        in_words = self._no_tools_left or Step.TOOL_TURNS in without or Step.TOOLS in without
+        if not blind and not in_words:
+            return None
+        return self._reduced.setdefault((blind, in_words), Reduced(blind=blind, in_words=in_words))
+
+    def _sent(self, reduced: Reduced | None, without: Collection[Step]) -> View:
+        view = self._view
+        if (tools := self._tools(without)) != view.tools:
+            view = replace(view, tools=tools)
+        if reduced is None:
+            return view
+        question = None if view.question is None else len(reduced.units(view.units[: view.question]))
+        return replace(
+            view,
+            system=replace(view.system, parts=reduced.parts(view.system.parts)),
+            opening=reduced.units(view.opening),
+            units=reduced.units(view.units),
+            question=question,
+            leaving=len(reduced.units(view.units[: view.leaving])),
+        )
+
+    def _go_on_from(self, fitted: View, sent: View, reduced: Reduced | None) -> None:
+        """What was cut to make it fit stays cut; what was left out for this model comes back."""
+        whole = self._view
+        if fitted is sent and sent is not whole:
+            return
+        if sent is whole:
+            self._view = fitted
+            return
+        units, question = fitted.units, fitted.question
+        if reduced is not None:
+            units = reduced.back(fitted.units)
+            question = None if question is None else len(reduced.back(fitted.units[: question + 1])) - 1
+        kept = replace(fitted, system=whole.system, opening=whole.opening, tools=whole.tools)
+        self._view = replace(kept, units=units, question=question)
+
+    def _tools(self, without: Collection[Step]) -> tuple[ToolSpec, ...]:
+        if Step.TOOLS in without:
+            return ()
+        if Step.SCHEMAS not in without:
+            return self._view.tools
+        return tuple(plain for tool in self._view.tools if (plain := self._plainest(tool)) is not None)
+
+    def _plainest(self, tool: ToolSpec) -> ToolSpec | None:
+        if not tool.altered:
+            return tool
+        return self._plain.setdefault(id(tool), (tool, plainest(tool)))[1]
+
+    def overflow(self, failure: ModelFailed) -> Overflow:
+        """Whether a model's failure means that the request was too long for it; what it says outright is learned."""
+        kind = self._kind_of(failure)
         if kind is not Overflow.NONE:
             self._disbelieved = None
         if kind is Overflow.SAID:
             self._context.learn(failure.model_id, self._tokens)
-        if kind is Overflow.NONE or budget.cap is not None:
-            return False
-        if kind is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
+        return kind
+
+    def may_tighten(self, model_id: str) -> bool:
+        """Whether this model's budget was not halved yet: that happens once a run."""
+        return self._budget(model_id).cap is None
+
+    def tighten(self, failure: ModelFailed) -> None:
+        """After a refusal that reads like overflow: the model's budget is half of what was counted (C7)."""
+        if self._kind_of(failure) is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
             self._suspected = failure.model_id, self._tokens
-        self._budgets[failure.model_id] = budget.tighter(self._tokens)
-        return True
+        self._budgets[failure.model_id] = self._budget(failure.model_id).tighter(self._tokens)
+
+    def _kind_of(self, failure: ModelFailed) -> Overflow:
+        budget = self._budget(failure.model_id)
+        return recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
 
     def widen(self, model_id: str) -> bool:
         """Disbelieve a window learned in an earlier run, once: not even what cannot be cut fits into it, so either the
@@ -189,29 +216,5 @@ class RunView:
         """Whether a model's budget is smaller than set, since it refused a request in this run or an earlier one."""
         return self._budget(model_id).narrowed
 
-    def _doubt(self) -> None:
-        self._before_doubt = self._before_doubt or (self._view, self._without_images, self._calls_in_words)
-
     def _budget(self, model_id: str) -> Budget:
         return self._budgets.get(model_id) or self._budget_of(model_id)
-
-
-def _in_words(turn: AssistantTurn) -> tuple[Unit, ...]:
-    """A reply with calls as a reply without, and what its tools said as words of the user's side."""
-    told = (
-        Text(f"[{call.name} was called with {call.arguments} and returned:]\n{result.text}")
-        for call, result in zip(turn.calls, turn.results, strict=True)
-    )
-    said = (AssistantTurn(turn.text, author=turn.author, span=turn.span),) if turn.text.strip() else ()
-    return (*said, UserTurn(tuple(told), turn.span))
-
-
-def _blind(unit: Unit) -> Unit:
-    """The same unit object where it holds no picture: counting goes by identity."""
-    if not isinstance(unit, UserTurn) or not any(isinstance(part, Image) for part in unit.parts):
-        return unit
-    return replace(unit, parts=tuple(map(_blind_part, unit.parts)))
-
-
-def _blind_part(part: Part) -> Part:
-    return Text(IMAGE_LEFT_OUT) if isinstance(part, Image) else part

@@ -17,11 +17,15 @@ _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as a model sees it. `name` is unique in a request; `parameters` is a JSON Schema of an object."""
+    """A tool as a model sees it. `name` is unique in a request; `parameters` is a JSON Schema of an object.
+
+    `altered`: it is not the tool's own schema, since that had to be changed; a provider may still not take it (K7).
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Json]
+    altered: bool = False
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from runner.context.budget import Budget
 from runner.conversation.request import Request
 from runner.conversation.units import System
 from runner.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
-from runner.models.trouble import BY_KIND
+from runner.models.trouble import trouble_of
 
 Count = Callable[[str, Request], Awaitable[int]]
 """Model id and request to Host tokens; raises HostCallFailed. An empty `System()` means: no system message."""
@@ -98,7 +98,7 @@ def _failed(model: str, failure: HostCallFailed) -> CountFailed | CountingUnavai
             "the Host offers this run no token counting. Grant `count_tokens` to the runner, or update LangBot."
         )
     offered = _NOT_FOR_THIS_MODEL not in failure.text
-    return CountFailed(model, BY_KIND.get(failure.kind, ModelTrouble.OTHER), failure.text, offered=offered)
+    return CountFailed(model, trouble_of(failure), failure.text, offered=offered)
 
 
 def counting_unavailable(failures: tuple[ModelFailed, ...]) -> CountingUnavailable | None:

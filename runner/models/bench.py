@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,6 +17,7 @@ from runner.host import Host
 from runner.models.habits import Habits
 from runner.models.lineup import Lineup
 from runner.models.provider import HostModel
+from runner.models.refusals import Refusals, Step, steps_against
 from runner.models.reply import Reply, ReplyReader
 
 Writer = Callable[[Request, Callable[[str], bool], float | None], Awaitable[Reply]]
@@ -26,15 +28,19 @@ so many seconds, None is no limit. Raises ModelFailed."""
 class Bench:
     """All models of a run over one wire. Calls are made one after another: two at once would mix up their usage.
 
-    `ids` names the calls of the run; `habits` is what is known of its models, set once the conversation was read.
+    `ids` names the calls of the run; `habits` is what is known of its models, set once the conversation was read;
+    `refusals` what they did not take.
     """
 
-    def __init__(self, host: Host, lineup: Lineup, *, remove_think: bool) -> None:
+    def __init__(self, host: Host, lineup: Lineup, *, remove_think: bool, now: Callable[[], float] = time.time) -> None:
         self.lineup = lineup
         self.habits = Habits(None, _kept_nowhere)
         self.ids = CallIds(wants_numbers=lambda model: self.habits.of(model).numbered_ids, saw=self._saw_ids)
+        self.refusals = Refusals(lambda: self.habits, now)
         self._wire = Wire(self.ids)
-        self._models = {ref.id: HostModel(host, ref, self._wire, remove_think=remove_think) for ref in lineup.models}
+        self._models = {
+            ref.id: HostModel(host, ref, self._wire, self.refusals, remove_think=remove_think) for ref in lineup.models
+        }
         self.usage: Usage | None = None
 
     @property
@@ -68,6 +74,20 @@ class Bench:
         return write
 
     async def _written(
+        self, model: HostModel, request: Request, over: Callable[[str], bool], seconds: float | None
+    ) -> Reply:
+        while True:
+            try:
+                reply = await self._written_once(model, request, over, seconds)
+            except ModelFailed as failure:
+                possible = steps_against(failure.cause) & {Step.LEVEL} if model.has_level else ()
+                if self.refusals.next(model.id, failure.cause, possible) is None:
+                    raise
+            else:
+                self.refusals.took(model.id)
+                return reply
+
+    async def _written_once(
         self, model: HostModel, request: Request, over: Callable[[str], bool], seconds: float | None
     ) -> Reply:
         reader, limit = ReplyReader(model.id), asyncio.timeout(seconds)

@@ -17,6 +17,10 @@ class Model(Protocol):
     @property
     def id(self) -> str: ...
 
+    @property
+    def has_level(self) -> bool:
+        """Whether a reasoning level goes with its requests (C3)."""
+
     def answer(self, request: Request, reader: ReplyReader) -> AsyncGenerator[str, None]:
         """Yields the fragments of a reply (characters); the reader holds all of it afterwards. Raises ModelFailed.
 

@@ -19,18 +19,41 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     ToolCallChunk,
 )
 
+from runner.callformats.thought_alone import is_thought_alone
 from runner.conversation.thoughts import without_thoughts
 from runner.events import Json, Usage
 from runner.models.calls import Fragments, RawCall
 
 _FINISH = "finish_reason"
 _REASONING = "reasoning_content"
-_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+_CUT = frozenset({"length", "max_tokens"})
+_FILTERED = frozenset(
+    {
+        "content_filter",
+        "content_filtered",
+        "contentfilter",
+        "refusal",
+        "safety",
+        "image_safety",
+        "recitation",
+        "image_recitation",
+        "language",
+        "blocklist",
+        "prohibited_content",
+        "image_prohibited_content",
+        "spii",
+        "sensitive",
+        "guardrail_intervened",
+        "error_toxic",
+    }
+)
+"""LiteLLM makes one word of most; other requesters and gateways hand on the provider's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One whole model reply. `text` is exactly what was streamed (characters); `cut` says the length limit ended it.
+    """One whole model reply. `text` is exactly what was streamed (characters); `cut` says the length limit ended it,
+    `filtered` that a filter of the provider did (K6).
 
     The rest is set where calls are read from text (S1): `text` is then the visible part and `held` the end of it that
     was not shown yet; `wrote` is the format of calls that stood in the text; `faults`, `problem` and `refused` say what
@@ -44,6 +67,7 @@ class Reply:
     provider_fields: Mapping[str, Json] | None = None
     usage: Usage | None = None
     cut: bool = False
+    filtered: bool = False
     held: str = ""
     wrote: str | None = None
     faults: tuple[str, ...] = ()
@@ -59,9 +83,14 @@ class Reply:
         return without_thoughts(self.text)
 
     @property
+    def wordless(self) -> bool:
+        """Whether it says nothing to the person in the chat: no visible character, or thoughts alone (K6)."""
+        return not self.text.strip() or is_thought_alone(self.text)
+
+    @property
     def empty(self) -> bool:
-        """No visible character and no call: to the person in the chat, nothing came."""
-        return not self.calls and not self.faults and not self.text.strip()
+        """Neither words nor a call: nothing came."""
+        return not self.calls and not self.faults and self.wordless
 
 
 class ReplyReader:
@@ -76,13 +105,11 @@ class ReplyReader:
         self._finish: str | None = None
         self._usage: Usage | None = None
         self.on_begin: Callable[[], None] | None = None
-        """Told once, when the first chunk comes."""
+        """Told once, when the first event comes."""
 
     def feed(self, chunk: MessageChunk | Message) -> str:
         """Take one chunk (content is a fragment); returns the visible characters it brought."""
-        begun, self.on_begin = self.on_begin, None
-        if begun is not None:
-            begun()
+        self._begin()
         text = _text_of(chunk.content)
         if text:
             self._text.append(text)
@@ -93,6 +120,7 @@ class ReplyReader:
 
     def take_usage(self, usage: LLMTokenUsage) -> None:
         """The provider's counters; the last report of a call counts."""
+        self._begin()
         self._usage = usage_of(usage)
 
     def close(self) -> Reply:
@@ -106,7 +134,13 @@ class ReplyReader:
             provider_fields=fields or None,
             usage=self._usage,
             cut=self._finish in _CUT,
+            filtered=self._finish in _FILTERED,
         )
+
+    def _begin(self) -> None:
+        begun, self.on_begin = self.on_begin, None
+        if begun is not None:
+            begun()
 
     def _take_call(self, fragment: ToolCall | ToolCallChunk) -> None:
         fields = cast(Mapping[str, Json], fragment.provider_specific_fields or {})
@@ -115,7 +149,7 @@ class ReplyReader:
     def _take_fields(self, fields: Mapping[str, object]) -> None:
         for key, value in fields.items():
             if key == _FINISH:
-                self._finish = str(value) if value else self._finish
+                self._finish = str(value).lower() if value else self._finish
             elif key == _REASONING and isinstance(value, str):
                 self._reasoning.append(value)  # arrives in fragments; everything else is a snapshot
             else:

@@ -9,7 +9,6 @@ from config.notices import Notice
 from config.settings import Small
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, System
-from runner.errors import ModelFailed
 from runner.models.calls import RawCall
 from runner.models.reply import Reply
 from runner.small import answers, prompt
@@ -56,7 +55,7 @@ class _Turn:
     resample: bool = False
     retried_empty: bool = False
     sent_schema: bool = False
-    sent_temperature: bool = False
+    unforced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +108,17 @@ class Guiding:
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
         self._sent_back: _SentBack | None = None
-        self._no_temperature = False
         self._request = Request(System(), ())
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
-    def begin(self, model_id: str, *, conclude: bool) -> None:
+    def begin(self, model_id: str, *, conclude: bool, unforced: bool = False) -> None:
         turn = self._turn
-        self._turn = _Turn(model_id, conclude, resample=turn.resample, retried_empty=turn.retried_empty)
+        self._turn = _Turn(
+            model_id, conclude, resample=turn.resample, retried_empty=turn.retried_empty, unforced=unforced
+        )
+        if unforced and self._modes.of(model_id).schema:
+            self._modes.without_schema(model_id, "refused")
 
     def shape(self, request: Request, model_id: str) -> Request:
         self._request = request
@@ -125,7 +127,6 @@ class Guiding:
             return request
         shaped = self._dresser.dress(request, mode, self._wants())
         self._turn.sent_schema = "response_format" in shaped.extra
-        self._turn.sent_temperature = "temperature" in shaped.extra
         return shaped
 
     @property
@@ -146,7 +147,7 @@ class Guiding:
 
     @property
     def _resamples(self) -> bool:
-        return self._turn.resample and not self._no_temperature
+        return self._turn.resample and not self._turn.unforced
 
     def _wants(self) -> Wants:
         level = self._turn.level
@@ -182,15 +183,6 @@ class Guiding:
     def step_seconds(self, model_id: str) -> float | None:
         limited = self._modes.of(model_id).small and Part.STEP_LIMIT in self._parts
         return float(self._settings.step_timeout) if limited else None
-
-    def drops(self, failure: ModelFailed) -> bool:
-        if self._turn.sent_schema:
-            self._modes.without_schema(failure.model_id, "refused")
-            return True
-        if self._turn.sent_temperature:
-            self._no_temperature = True
-            return True
-        return False
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

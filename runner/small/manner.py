@@ -9,7 +9,6 @@ from typing import Protocol
 
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn
-from runner.errors import ModelFailed
 from runner.models.reply import Reply
 from runner.small.reading import AsItIs, Reading
 from runner.tools.catalogue import Catalogue
@@ -62,17 +61,14 @@ class Manner(Protocol):
     def smaller(self) -> bool:
         """Whether the next shape of the same request is smaller (fewer tools); asked while it does not fit."""
 
-    def begin(self, model_id: str, *, conclude: bool) -> None:
-        """A model is about to be asked."""
+    def begin(self, model_id: str, *, conclude: bool, unforced: bool = False) -> None:
+        """A model is about to be asked. `unforced`: it takes no schema for its reply and no temperature (K7)."""
 
     def reading(self, model_id: str) -> Reading:
         """How its reply is to be read."""
 
     def step_seconds(self, model_id: str) -> float | None:
         """How long until its reply begins, and again from there to its end; None: no limit of its own."""
-
-    def drops(self, failure: ModelFailed) -> bool:
-        """Whether something that only this manner sent may be what was refused; then it is not sent again."""
 
     def retries_empty(self, reply: Reply) -> bool:
         """Whether the same model is asked once more after a reply of nothing."""
@@ -99,7 +95,7 @@ class Standard:
     def smaller(self) -> bool:
         return False
 
-    def begin(self, model_id: str, *, conclude: bool) -> None:
+    def begin(self, model_id: str, *, conclude: bool, unforced: bool = False) -> None:
         return None
 
     def reading(self, model_id: str) -> Reading:
@@ -107,9 +103,6 @@ class Standard:
 
     def step_seconds(self, model_id: str) -> float | None:
         return None
-
-    def drops(self, failure: ModelFailed) -> bool:
-        return False
 
     def retries_empty(self, reply: Reply) -> bool:
         return False

@@ -14,6 +14,7 @@ from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
 
 from runner.conversation.cut import clip, sendable
 from runner.conversation.request import ToolSpec
+from runner.events import Json
 from runner.guards import defang
 from runner.tools.offered_schema import offered_schema
 
@@ -169,13 +170,18 @@ def _entry(tool: ToolResource, names: _Names, notes: list[str]) -> Entry:
         notes.append(f"tool {_loggable(tool.tool_name)} is offered as {name}")
     description = defang(sendable(clip(tool.description or "", DESCRIPTION_CHARACTERS).text))
     return Entry(
-        spec=ToolSpec(name, description, schema),
+        spec=ToolSpec(name, description, schema, altered=_is_altered(tool.parameters, schema)),
         host_name=tool.tool_name,
         kind=kind,
         read_only=_reads(tool.tool_name, kind),
         changes_things=_changes_things(tool.tool_name, kind),
         lane=_lane(tool.tool_name, kind),
     )
+
+
+def _is_altered(own: Mapping[str, Json] | None, offered: Mapping[str, Json]) -> bool:
+    """Whether the offered schema says something else than the tool's own; that of no fields is no change."""
+    return {"type": "object", "properties": {}, **(own or {})} != offered
 
 
 def _reads(host_name: str, kind: Kind) -> bool:

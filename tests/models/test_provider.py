@@ -18,6 +18,7 @@ from runner.errors import HostCallFailed, ModelFailed, ModelTrouble
 from runner.events import Usage
 from runner.models.lineup import authorised
 from runner.models.provider import HostModel
+from runner.models.refusals import Refusals, Step
 from runner.models.reply import Reply, ReplyReader
 from tests.unit.border import Handler, context, finish_frame, host_over, text_frame, usage_frame
 
@@ -28,11 +29,19 @@ REFUSED = ActionCallError('ActionCallError: ValueError: Reasoning level "max" is
 
 
 def model(
-    handler: Handler, *, operations: tuple[str, ...] = (), level: str | None = None, remove_think: bool = False
+    handler: Handler,
+    *,
+    operations: tuple[str, ...] = (),
+    level: str | None = None,
+    refused: bool = False,
+    remove_think: bool = False,
 ) -> HostModel:
     ctx = context(models=[{"model_id": "a", "operations": list(operations)}])
     (ref,) = authorised(["a"], {"a": level} if level else {}, ctx.resources.models)
-    return HostModel(host_over(handler, ctx), ref, Wire(), remove_think=remove_think)
+    refusals = Refusals()
+    if refused:
+        refusals.next("a", ModelTrouble.REASONING_REFUSED, {Step.LEVEL})
+    return HostModel(host_over(handler, ctx), ref, Wire(), refusals, remove_think=remove_think)
 
 
 async def answer(asked: HostModel) -> tuple[list[str], Reply]:
@@ -91,36 +100,21 @@ async def test_C3_without_a_level_none_is_sent_and_the_version_is_not_asked(way:
     assert "reasoning_level" not in handler.calls[0][1]
 
 
-async def test_C3_a_refused_level_is_left_out_once_and_for_the_rest_of_the_run() -> None:
-    handler = Handler([[REFUSED], [text_frame("ok")]])
-    asked = model(handler, level="max")
-    assert (await answer(asked))[0] == ["ok"]
-    await answer(asked)
-    await asked.count(REQUEST)
-    assert [sent.get("reasoning_level") for sent in handler.requests("invoke_llm_stream")] == ["max", None, None]
-    assert "reasoning_level" not in handler.requests("count_tokens")[0]
+@pytest.mark.parametrize("way", WAYS)
+async def test_C3_a_level_that_was_refused_goes_with_no_call_any_more(way: str) -> None:
+    handler, (action, ask) = Handler(), WAYS[way]
+    asked = model(handler, level="max", refused=True)
+    await ask(asked)
+    assert not asked.has_level
+    assert "reasoning_level" not in handler.requests(action)[0]
 
 
-async def test_C3_a_level_refused_again_without_a_level_is_a_failure_not_a_circle() -> None:
+async def test_C3_a_refused_level_is_a_failed_model_that_says_so() -> None:
     handler = Handler([[REFUSED]])
     with pytest.raises(ModelFailed) as told:
         await answer(model(handler, level="max"))
     assert told.value.cause is ModelTrouble.REASONING_REFUSED
-    assert len(handler.requests("invoke_llm_stream")) == 2
-
-
-async def test_C3_a_refused_level_is_left_out_of_a_count_too() -> None:
-    def count(sent: dict[str, Any]) -> object:
-        return REFUSED if "reasoning_level" in sent else {"tokens": 7}
-
-    handler = Handler(answers={"count_tokens": count})
-    assert await model(handler, level="max").count(REQUEST) == 7
-    assert len(handler.requests("count_tokens")) == 2
-
-
-async def test_C3_a_host_too_old_for_levels_is_asked_without() -> None:
-    handler = Handler(answers={"get_langbot_version": {"version": "4.10", "api_features": []}})
-    assert (await answer(model(handler, level="max")))[0] == ["fine"]
+    assert len(handler.requests("invoke_llm_stream")) == 1
 
 
 async def test_C1_a_failure_after_visible_text_is_not_tried_again_by_itself() -> None:

@@ -175,6 +175,40 @@ async def test_C7_trouble_on_the_way_teaches_nothing_of_the_window() -> None:
     assert learned(host) == {}
 
 
+async def test_K7_a_tighter_request_is_the_last_step_and_has_again_what_did_not_help() -> None:
+    refused: list[ModelRequest] = []
+
+    def answer(request: ModelRequest) -> Reply:
+        if len(refused) == 2:
+            return Reply("Here.")
+        refused.append(request)
+        return Reply(error=Reason.BAD_REQUEST)
+
+    host = host_with(
+        models=[Model("m1", default=model_that(answer)), Model("m2")],
+        tools=[Tool("look")],
+        config=window(await nearly_full()),
+    )
+    chatter(host, Random(1), 30, 100)
+    run = await host.say("And now?")
+    first, second, third = chats(run)
+    assert [request.tool_names for request in (first, second, third)] == [["look"], [], ["look"]]
+    assert third.tokens <= first.tokens // 2
+    assert run.final_text == "Here."
+    assert (await host.say("And then?")).requests[-1].tool_names == ["look"]
+
+
+async def test_K7_near_the_budget_nobody_believes_at_once_that_the_tools_were_what_was_refused() -> None:
+    host = host_with(
+        models=[Model("m1", default=model_that(lambda one: Reply(error=Reason.BAD_REQUEST) if one.funcs else "Here."))],
+        tools=[Tool("look")],
+        config=window(await nearly_full()),
+    )
+    chatter(host, Random(1), 30, 100)
+    asked = [len(chats(await host.say(f"And now? {turn}"))) for turn in range(2)]
+    assert asked[:2] == [2, 2]
+
+
 async def test_C7_after_visible_words_nothing_is_tried_again() -> None:
     host = scene(refusing(Reason.CONTEXT_LENGTH, after=1))
     run = await host.say("And now?")

@@ -13,7 +13,7 @@ from runner import run as a_run
 from runner.deadline import Deadline
 from tests.host import Model, ModelRequest, Reply, Tool
 
-from .scenes import LOOKING, assert_sound, host_with, rows
+from .scenes import LOOK, LOOKING, assert_sound, host_with, rows
 
 LIMIT = say(Notice.TIME_LIMIT, Locale.EN_US)
 NOTE = say(Notice.TIME_LIMIT_NOTE, Locale.EN_US)
@@ -68,6 +68,37 @@ async def test_G3_a_tool_that_is_still_at_work_at_the_wrap_up_gets_a_result_and_
     assert "Error [timeout]" in results[0]
     assert run.final_text == "Looking.\n\nSo far: nothing."
     gate.set()
+    await assert_sound(host, run)
+
+
+async def test_K10_near_the_end_too_a_conclusion_that_only_calls_is_asked_for_without_tools(limits: SetLimits) -> None:
+    limits(0.2, 20)
+    silent = Model("m1", default=lambda request: LOOK if request.funcs else Reply("So far: nothing."))
+    host = host_with(models=[silent], tools=[Tool("look", delay=0.25)])
+    run = await host.say("go")
+    assert run.final_text == "So far: nothing."
+    assert [bool(request.funcs) for request in run.requests] == [True, True, False]
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("before", [LOOK, LOOKING])
+async def test_K10_where_nothing_came_of_it_the_note_names_the_time_not_the_rounds(
+    limits: SetLimits, before: Reply
+) -> None:
+    limits(0.2, 20)
+    host = host_with(models=[Model("m1", replies=[before], default=LOOK)], tools=[Tool("look", delay=0.25)])
+    run = await host.say("go")
+    assert run.final_text == (f"Looking.\n\n{say(Notice.NO_TIME_NOTE, Locale.EN_US)}" if before.text else LIMIT)
+    assert len(run.requests) == 3
+    await assert_sound(host, run)
+
+
+async def test_G3_a_second_conclusion_ends_with_the_run_too(limits: SetLimits) -> None:
+    limits(0.2, 0.6)
+    slow = Model("m1", default=lambda request: LOOK if request.funcs else Reply("too late", delay=60))
+    host = host_with(models=[slow], tools=[Tool("look", delay=0.25)])
+    run = await host.say("go")
+    assert (run.final_text, run.finish_reason) == (LIMIT, "error")
     await assert_sound(host, run)
 
 

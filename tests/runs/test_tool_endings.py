@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.host import (
-    Reason,
-    Reply,
-    Tool,
-    ToolCall,
-)
+from config.locales import Locale
+from config.notices import Notice, say
+from tests.host import Model, ModelRequest, Reason, Reply, Tool, ToolCall
 
-from .scenes import assert_sound, broken_rules, calls, host_with, results
+from .scenes import LOOK, LOOKING, assert_sound, broken_rules, calls, host_with, results
+
+ONE_ROUND = {"max-tool-iterations": 1}
+ROUNDS_NOTE = say(Notice.TOOL_ROUNDS_NOTE, Locale.EN_US, rounds=1)
+NO_ANSWER_NOTE = say(Notice.NO_ANSWER_NOTE, Locale.EN_US)
+
+
+def heedless(answer: str) -> Callable[[ModelRequest], Reply]:
+    """A model of a server that does not mind `tool_choice`: it calls as long as there is a tool."""
+    return lambda request: LOOK if request.funcs else Reply(answer)
 
 
 async def test_D5_a_batch_that_all_terminates_ends_the_run_without_another_model_call() -> None:
@@ -118,4 +125,77 @@ async def test_D6_where_a_model_takes_no_tools_any_more_its_earlier_calls_are_wo
     assert [message for message in run.requests[-1].messages if message.get("tool_calls")] == []
     assert "look was called" in run.requests[-1].text
     assert run.final_text == "Enough."
+    await assert_sound(host, run)
+
+
+async def test_K10_a_conclusion_that_only_calls_is_asked_for_once_more_without_tools() -> None:
+    tool = Tool("look", result="found")
+    models = [Model("m1", default=heedless("The answer is 42.")), Model("m2")]
+    host = host_with(models=models, tools=[tool], config=ONE_ROUND)
+    run = await host.say("go")
+    assert run.final_text == "The answer is 42."
+    assert [(request.model, bool(request.funcs)) for request in run.requests] == [("m1", True)] * 3 + [("m1", False)]
+    assert run.requests[-1].extra_args.get("tool_choice") is None
+    assert "look was called" in run.requests[-1].text
+    assert len(tool.calls) == 1
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize(
+    "nothing", [LOOK, Reply(), Reply("<think>hm</think>"), Reply(" \n", tool_calls=LOOK.tool_calls)]
+)
+async def test_K10_then_the_next_model_concludes_from_what_was_done(nothing: Reply) -> None:
+    tool = Tool("look", result="found")
+    models = [
+        Model("m1", replies=[LOOK, LOOK, nothing, nothing], default="never"),
+        Model("m2", replies=["From found."]),
+    ]
+    host = host_with(models=models, tools=[tool], config=ONE_ROUND)
+    run = await host.say("go")
+    assert [request.model for request in run.requests] == ["m1"] * 4 + ["m2"]
+    assert run.requests[-1].funcs == []
+    assert run.final_text is not None
+    assert run.final_text.endswith("From found.")
+    assert "found" in run.requests[-1].text
+    assert len(tool.calls) == 1
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("before", [LOOK, LOOKING])
+async def test_K10_where_nobody_concludes_one_note_names_the_reason(before: Reply) -> None:
+    models = [Model("m1", replies=[before], default=LOOK), Model("m2", default=Reply())]
+    host = host_with(models=models, tools=[Tool("look")], config=ONE_ROUND)
+    run = await host.say("go")
+    assert run.final_text == (f"Looking.\n\n{ROUNDS_NOTE}" if before.text else ROUNDS_NOTE)
+    assert [request.model for request in run.requests] == ["m1"] * 4 + ["m2"]
+    await assert_sound(host, run)
+
+
+async def test_K10_a_conclusion_with_words_is_asked_for_once() -> None:
+    replies = [LOOK, LOOK, Reply("What I know.", tool_calls=LOOK.tool_calls)]
+    run = await host_with(replies=replies, tools=[Tool("look")], config=ONE_ROUND).say("go")
+    assert (run.final_text, len(run.requests)) == ("What I know.", 3)
+
+
+async def test_K10_where_the_last_reply_said_nothing_behind_earlier_words_a_note_says_so() -> None:
+    host = host_with(replies=[LOOKING, Reply()], tools=[Tool("look")])
+    run = await host.say("go")
+    assert run.final_text == f"Looking.\n\n{NO_ANSWER_NOTE}"
+    await assert_sound(host, run)
+
+
+async def test_K10_a_follow_up_after_a_bare_conclusion_is_answered_without_tools_too() -> None:
+    said: list[bool] = []
+
+    def reply(request: ModelRequest) -> Reply:
+        if request.funcs:
+            return LOOK
+        if not said:
+            said.append(host.steer("and?"))
+        return Reply("What I know.")
+
+    host = host_with(models=[Model("m1", default=reply)], tools=[Tool("look")], config=ONE_ROUND)
+    run = await host.say("go")
+    assert run.final_text == "What I know.\n\nWhat I know."
+    assert [bool(request.funcs) for request in run.requests] == [True, True, True, False, False]
     await assert_sound(host, run)

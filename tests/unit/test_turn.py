@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from langbot_plugin.entities.io.errors import ActionCallError
 
 from config.notices import Notice
@@ -15,15 +18,17 @@ from runner.context.budget import Budget
 from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
 from runner.context.tokens import Ruler, load_tokenizer
-from runner.conversation.request import Request
-from runner.conversation.units import AssistantTurn, Image, System, Text, UserTurn
+from runner.conversation.reduced import IMAGE_LEFT_OUT
+from runner.conversation.request import Request, ToolSpec
+from runner.conversation.units import AssistantTurn, Image, System, Text, ToolCall, ToolResult, UserTurn
 from runner.errors import AllModelsFailed, ModelTrouble
 from runner.events import Usage
 from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
+from runner.models.refusals import MOST_REQUESTS
 from runner.progress import Progress
 from runner.turn import BrokenOff, Turns
-from runner.view import IMAGE_LEFT_OUT, RunView
+from runner.view import RunView
 from runner.visible import Visible
 from tests.unit.border import (
     ASKED,
@@ -47,20 +52,36 @@ TOKENIZER = asyncio.run(load_tokenizer())
 class World:
     """One run's turns over a scripted Host."""
 
-    def __init__(self, *replies: Script, models: Sequence[str] = ("a", "b"), image: bool = False) -> None:
-        self.handler = Handler(replies)
+    def __init__(
+        self,
+        *replies: Script,
+        models: Sequence[str] = ("a", "b"),
+        image: bool = False,
+        tools: tuple[ToolSpec, ...] = (),
+        level: str | None = None,
+        answers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.handler = Handler(replies or ((text_frame("fine"),),), dict(answers or {}))
         ctx = context(models=[{"model_id": name} for name in models])
         self.visible = Visible()
         self.shown: list[str] = []
         self.warnings: list[str] = []
-        start = View(System((Text("be kind"),)), ())
+        start = View(System((Text("be kind"),)), (), tools)
         self.view = RunView(start, self._context(), lambda _: Budget.of(200_000, 16_000))
         self.view.ask(UserTurn((Text("hi"), Image(base64="aGk=")) if image else (Text("hi"),)))
-        lineup = Lineup(authorised(models, {}, ctx.resources.models))
+        levels = {models[0]: level} if level else {}
+        lineup = Lineup(authorised(models, levels, ctx.resources.models))
         self.bench = Bench(host_over(self.handler, ctx), lineup, remove_think=False)
         progress = Progress(self.visible, self.shown.append, wanted=False)
         self.turns = Turns(
-            self.bench, self.view, self.visible, self.shown.append, progress, english, self.warnings.append
+            self.bench,
+            self.view,
+            self.visible,
+            self.shown.append,
+            progress,
+            english,
+            self.warnings.append,
+            refusals=self.bench.refusals,
         )
 
     def _context(self) -> Context:
@@ -221,3 +242,80 @@ async def test_B5_neighbouring_user_turns_of_a_view_are_one_message() -> None:
     await world.turns.take()
     assert [message["role"] for message in world.messages(0)] == ["system", "user"]
     assert world.messages(0)[-1]["content"] == "hi\n\nmore"
+
+
+LEVEL_REFUSED = ActionCallError('ActionCallError: ValueError: Reasoning level "max" is not supported by model m')
+
+
+@pytest.mark.parametrize("error", [LEVEL_REFUSED, REFUSED], ids=str)
+async def test_C3_a_refused_level_is_left_out_for_the_rest_of_the_run(error: Exception) -> None:
+    world = World([error], [text_frame("ok")], [text_frame("ok")], level="max")
+    await world.turns.take()
+    world.view.add(UserTurn((Text("and?"),)))
+    await world.turns.take()
+    assert world.models_asked() == ["a", "a", "a"]
+    assert [sent.get("reasoning_level") for sent in world.handler.requests(ASKED)] == ["max", None, None]
+
+
+async def test_C3_a_level_refused_again_without_a_level_is_a_failure_not_a_circle() -> None:
+    world = World([LEVEL_REFUSED], [LEVEL_REFUSED], [text_frame("ok")], level="max")
+    assert (await world.turns.take()).model_id == "b"
+    assert world.models_asked() == ["a", "a", "b"]
+
+
+async def test_C3_a_level_that_is_refused_with_the_count_is_left_out_too() -> None:
+    def count(sent: dict[str, Any]) -> object:
+        return LEVEL_REFUSED if "reasoning_level" in sent else {"tokens": 7}
+
+    world = World([text_frame("ok")], level="max", answers={"count_tokens": count})
+    assert (await world.turns.take()).model_id == "a"
+    assert "reasoning_level" not in world.handler.requests(ASKED)[0]
+
+
+async def test_C3_a_host_too_old_for_levels_is_asked_without() -> None:
+    old = {"get_langbot_version": {"version": "4.10", "api_features": []}}
+    world = World([text_frame("fine")], level="max", answers=old)
+    assert (await world.turns.take()).text == "fine"
+
+
+async def test_F2_a_count_that_the_host_never_makes_for_a_model_changes_nothing_in_the_request() -> None:
+    def count(sent: dict[str, Any]) -> object:
+        never = ActionCallError("this requester does not support token counting")
+        return never if sent["llm_model_uuid"] == "a" else {"tokens": 7}
+
+    world = World([text_frame("ok")], image=True, level="max", answers={"count_tokens": count})
+    assert (await world.turns.take()).model_id == "b"
+    assert len([sent for sent in world.handler.requests("count_tokens") if sent["llm_model_uuid"] == "a"]) == 1
+
+
+CALLED = AssistantTurn("Looking.", (ToolCall("c1", "look", "{}"),), (ToolResult("c1", "look", "found"),))
+LOOK = ToolSpec("look", "", {"type": "object", "properties": {}})
+FIND = ToolSpec("find", "", {"type": "object", "properties": {"q": {"type": "string", "pattern": "x"}}}, altered=True)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    image=st.booleans(),
+    level=st.sampled_from([None, "max"]),
+    tools=st.sampled_from([(), (LOOK,), (LOOK, FIND)]),
+    called=st.booleans(),
+    conclude=st.booleans(),
+)
+def test_K7_no_request_is_sent_twice_none_six_times_and_the_next_model_gets_all_there_is(
+    image: bool, level: str | None, tools: tuple[ToolSpec, ...], called: bool, conclude: bool
+) -> None:
+    async def refused_by_both() -> None:
+        world = World([REFUSED], image=image, level=level, tools=tools)
+        if called:
+            world.view.add(CALLED)
+        with pytest.raises(AllModelsFailed):
+            await world.turns.take(conclude=conclude)
+        asked = world.handler.requests(ASKED)
+        by_model = {name: [sent for sent in asked if sent["llm_model_uuid"] == name] for name in ("a", "b")}
+        for sent in by_model.values():
+            assert 1 <= len(sent) <= MOST_REQUESTS
+            assert len({json.dumps(one, sort_keys=True) for one in sent}) == len(sent)
+        first, second = by_model["a"][0], by_model["b"][0]
+        assert (first["messages"], first["funcs"]) == (second["messages"], second["funcs"])
+
+    asyncio.run(refused_by_both())

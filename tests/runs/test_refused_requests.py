@@ -1,0 +1,200 @@
+"""K7: a request that a model refuses without a reason is changed step by step before the next model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from config.locales import Locale
+from config.notices import Notice, say
+from runner import run as a_run
+from runner.models.bench import Bench
+from runner.models.refusals import REMEMBERED
+from tests.host import Model, ModelRequest, Reason, Reply, Tool, ToolCall
+
+from .scenes import LOOK, PRIVATE, assert_sound, host_with, words
+
+REFUSED = Reply(error=Reason.BAD_REQUEST)
+LIMITED = Reply(error=Reason.RATE_LIMIT)
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+ODD = {
+    "type": "object",
+    "properties": {"where": {"$ref": "https://example.org/place.json"}, "what": {"type": "string"}},
+}
+
+
+def takes(check: Callable[[ModelRequest], bool], answer: str = "Here.") -> Callable[[ModelRequest], Reply]:
+    """A model whose provider refuses every other request, and says no more than that."""
+    return lambda request: Reply(answer) if check(request) else REFUSED
+
+
+def no_pictures(request: ModelRequest) -> bool:
+    return "image_url" not in str(request.messages)
+
+
+def no_tools(request: ModelRequest) -> bool:
+    return not request.funcs
+
+
+def no_tool_turns(request: ModelRequest) -> bool:
+    return no_tools(request) and "tool" not in request.roles
+
+
+def asked(run: object) -> list[str]:
+    return [request.model for request in run.requests]  # type: ignore[attr-defined]  # a record of the test host
+
+
+@pytest.mark.parametrize("reason", [Reason.BAD_REQUEST, Reason.NOT_FOUND, Reason.API_ERROR, Reason.UNKNOWN])
+async def test_K7_a_model_without_tools_answers_and_its_owner_reads_what_was_changed(reason: Reason) -> None:
+    def reply(request: ModelRequest) -> Reply:
+        return Reply("Here.") if no_tools(request) else Reply(error=reason)
+
+    host = host_with(models=[Model("m1", default=reply), Model("m2")], tools=[words()])
+    run = await host.say("go")
+    assert run.final_text == "Here."
+    assert asked(run) == ["m1", "m1"]
+    assert [log for log in run.logs if "asked again without tools" in log]
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("reason", [Reason.RATE_LIMIT, Reason.AUTHENTICATION, Reason.TIMEOUT, Reason.CONNECTION])
+async def test_K7_what_was_no_refusal_goes_straight_to_the_next_model(reason: Reason) -> None:
+    models = [Model("m1", default=Reply(error=reason)), Model("m2", replies=["Here."])]
+    run = await host_with(models=models, tools=[words()]).say("go", images=[PIXEL])
+    assert asked(run) == ["m1", "m2"]
+    assert run.requests[-1].tool_names == ["look"]
+    assert not no_pictures(run.requests[-1])
+
+
+async def test_K7_steps_come_in_their_order_none_is_sent_twice_and_the_next_model_gets_everything() -> None:
+    tools = [words(), Tool("find", parameters=ODD)]
+    config = {"model": {"primary": "m1", "fallbacks": ["m2"], "reasoning": {"m1": "high", "m2": "low"}}}
+    host = host_with(models=[Model("m1", default=REFUSED), Model("m2", replies=["Here."])], tools=tools, config=config)
+    run = await host.say("go", images=[PIXEL])
+    told = [
+        (request.model, request.level, no_pictures(request), "$ref" in str(request.funcs), len(request.funcs))
+        for request in run.requests
+    ]
+    assert [(model, level, blind, len_) for model, level, blind, _, len_ in told] == [
+        ("m1", "high", False, 2),
+        ("m1", None, False, 2),
+        ("m1", None, True, 2),
+        ("m1", None, True, 2),
+        ("m1", None, True, 0),
+        ("m2", "low", False, 2),
+    ]
+    sent = [(str(request.messages), str(request.funcs), request.level) for request in run.requests]
+    assert len(set(sent)) == len(sent)
+    assert run.requests[3].funcs != run.requests[2].funcs, "the schema that had to be changed is as plain as can be"
+    assert run.final_text == "Here.", "the second model saw the picture, so nothing is said about it"
+    await assert_sound(host, run)
+
+
+async def test_K7_what_helped_stays_for_the_run_and_begins_the_next_one_until_a_day_has_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(a_run, "Bench", partial(Bench, now=lambda: now[0]))
+    model = Model("m1", default=takes(no_tools))
+    host = host_with(models=[model], tools=[words()])
+    counts = []
+    for later in (0.0, 0.0, REMEMBERED - 1, 2.0, 0.0):
+        now[0] += later
+        run = await host.say("go")
+        assert run.final_text == "Here."
+        counts.append(len(run.requests))
+    assert counts == [2, 1, 1, 2, 1]
+    assert [log for log in run.logs if "m1 is asked without tools" in log], "nothing goes missing in silence"
+    await assert_sound(host, run)
+
+
+async def test_K7_what_one_model_did_not_take_is_not_kept_from_another() -> None:
+    models = [Model("m1", replies=[REFUSED, "No tools here.", LIMITED]), Model("m2", default=takes(lambda _: True))]
+    host = host_with(models=models, tools=[words()])
+    await host.say("one")
+    run = await host.say("two")
+    assert [(request.model, request.tool_names) for request in run.requests] == [("m1", []), ("m2", ["look"])]
+
+
+async def test_K7_pictures_that_a_model_refused_are_named_and_those_of_tools_are_words_for_it() -> None:
+    picture = Tool("look", result=[{"type": "image_base64", "image_base64": PIXEL}, {"type": "text", "text": "a map"}])
+    replies = iter([LOOK, "A map."])
+
+    def reply(request: ModelRequest) -> Reply | str:
+        return next(replies) if no_pictures(request) else REFUSED
+
+    host = host_with(models=[Model("m1", default=reply)], tools=[picture])
+    run = await host.say("what is this?", images=[PIXEL])
+    assert run.final_text == f"A map.\n\n{say(Notice.IMAGES_LEFT_OUT_NOTE, Locale.EN_US)}"
+    assert [no_pictures(request) for request in run.requests] == [False, True, True]
+    await assert_sound(host, run)
+
+
+@pytest.mark.parametrize("abilities", [frozenset({"vision"}), frozenset({"vision", "func_call"})])
+async def test_K7_calls_reach_a_model_without_tools_as_words_in_the_same_run(abilities: frozenset[str]) -> None:
+    second = Model("m2", default=takes(no_tool_turns, "From the result."), abilities=abilities)
+    host = host_with(models=[Model("m1", replies=[LOOK, LIMITED]), second], tools=[words("data")])
+    run = await host.say("go")
+    assert run.final_text == "From the result."
+    assert asked(run) == ["m1", "m1", "m2", "m2"]
+    assert "data" in run.requests[-1].text
+    assert run.requests[-1].violations(private=PRIVATE) == [], "what the Host drops unasked cannot be helped before"
+
+
+async def test_K7_calls_of_the_history_reach_a_model_without_tools_as_words() -> None:
+    second = Model("m2", default=takes(no_tool_turns, "From the result."), abilities=frozenset({"vision"}))
+    host = host_with(models=[Model("m1", replies=[LOOK, "fine", LIMITED, LIMITED]), second], tools=[words("data")])
+    await host.say("one")
+    asked_for = []
+    for text in ("two", "three"):
+        run = await host.say(text)
+        assert run.final_text == "From the result."
+        asked_for.append(asked(run))
+    assert asked_for == [["m1", "m2", "m2"], ["m1", "m2"]]
+    await assert_sound(host, run)
+
+
+async def test_K7_calls_of_the_history_are_words_where_no_tool_is_left_to_offer() -> None:
+    host = host_with(replies=[LOOK, "fine"], tools=[words("data")])
+    await host.say("one")
+    host.world.tools.clear()
+    host.world.models[0].default = takes(no_tool_turns, "From the result.")
+    run = await host.say("two")
+    assert run.final_text == "From the result."
+    await assert_sound(host, run)
+
+
+async def test_K7_a_second_change_in_a_later_turn_keeps_the_first() -> None:
+    picture = Tool("look", result=[{"type": "image_base64", "image_base64": PIXEL}])
+    replies = iter([LOOK, "Done."])
+
+    def reply(request: ModelRequest) -> Reply | str:
+        return next(replies) if request.level is None and no_pictures(request) else REFUSED
+
+    config = {"model": {"primary": "m1", "reasoning": {"m1": "high"}}}
+    host = host_with(models=[Model("m1", default=reply)], tools=[picture], config=config)
+    run = await host.say("go")
+    assert [(request.level, no_pictures(request)) for request in run.requests] == [
+        ("high", True),
+        (None, True),
+        (None, False),
+        (None, True),
+    ]
+    assert run.final_text is not None
+    assert run.final_text.startswith("Done.")
+    await assert_sound(host, run)
+
+
+async def test_K7_a_forced_conclusion_that_is_refused_is_asked_for_without_tools_at_once_the_next_time() -> None:
+    def reply(request: ModelRequest) -> Reply:
+        if "tool_choice" in request.extra_args:
+            return REFUSED
+        return Reply("What I know.") if not request.funcs else Reply(tool_calls=[ToolCall("look")])
+
+    host = host_with(models=[Model("m1", default=reply)], tools=[words()], config={"max-tool-iterations": 1})
+    first, second = await host.say("one"), await host.say("two")
+    assert [first.final_text, second.final_text] == ["What I know."] * 2
+    assert [len(first.requests), len(second.requests)] == [4, 3]
+    await assert_sound(host, second)
