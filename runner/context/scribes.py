@@ -12,7 +12,7 @@ from runner.context.digest import NEW_PART, digest
 from runner.context.folding import stretch
 from runner.context.keeping import with_identifiers
 from runner.context.overflow import Overflow, recognise
-from runner.context.summary import Draft, Material, Refusal, Summarise, draft, judge
+from runner.context.summary import Draft, Material, Refusal, Summarise, SummaryReply, draft, judge
 from runner.context.tokens import Prices
 from runner.conversation.units import Span
 from runner.errors import ModelFailed, ModelTrouble
@@ -121,12 +121,24 @@ class Scribes:
                     self._patience = self._patience.was_too_much(asked.replaced)
                     room = self._patience.limited(room)
                 continue
-            judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
+            judged = await asyncio.to_thread(_judged, reply, asked, material, bounds)
             if not isinstance(judged, Refusal):
                 self._spent.summaries += 1
                 return _made(await asyncio.to_thread(_completed, judged, asked, material, bounds), asked, material)
             self._log(f"context: a summary was refused: {judged}")
         return None
+
+
+def _judged(reply: SummaryReply, asked: Draft, material: Material, bounds: Bounds) -> str | Refusal:
+    told = (*asked.before.told, *asked.after.told)
+    return judge(
+        reply,
+        replaced=asked.replaced,
+        previous=material.previous,
+        limit=bounds.limit,
+        prices=bounds.prices,
+        told=told,
+    )
 
 
 def _made(summary: str, asked: Draft, material: Material) -> Made:

@@ -26,6 +26,7 @@ from runner.events import Json, Usage
 _FINISH = "finish_reason"
 _REASONING = "reasoning_content"
 _CUT = frozenset({"length", "max_tokens", "MAX_TOKENS"})
+_FILTERED = frozenset({"content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "sensitive"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class RawCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One whole model reply. `text` is exactly what was streamed (characters); `cut` says the length limit ended it.
+    """One whole model reply. `text` is exactly what was streamed (characters); `cut` says the length limit ended it, `filtered` that the
+    provider's filter did.
 
     The rest is set where calls are read from text (S1): `text` is then the visible part and `held` the end of it that
     was not shown yet; `wrote` is the format of calls that stood in the text; `faults`, `problem` and `refused` say what
@@ -58,6 +60,7 @@ class Reply:
     provider_fields: Mapping[str, Json] | None = None
     usage: Usage | None = None
     cut: bool = False
+    filtered: bool = False
     held: str = ""
     wrote: str | None = None
     faults: tuple[str, ...] = ()
@@ -141,6 +144,7 @@ class ReplyReader:
             provider_fields=fields or None,
             usage=self._usage,
             cut=self._finish in _CUT,
+            filtered=(self._finish or "").lower() in _FILTERED,
         )
 
     def _take_fragment(self, fragment: ToolCall | ToolCallChunk) -> None:
