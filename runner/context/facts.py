@@ -98,6 +98,8 @@ def states_fact(sentence: str) -> bool:
 
 
 def says_nothing(sentence: str) -> bool:
-    """Whether a sentence is only an "ok", a greeting or thanks."""
+    """Whether a sentence is only an "ok", a greeting, thanks or signs."""
     bare = unicodedata.normalize("NFC", sentence).strip()
+    if not any(map(str.isalnum, bare)):
+        return True
     return len(bare) <= _LONGEST_NOTHING and _NOTHING.fullmatch(bare.lstrip("¡¿ \t\"'“”*-")) is not None

@@ -10,7 +10,7 @@ from typing import Final
 from runner.context import patience
 from runner.context.digest import NEW_PART, digest
 from runner.context.folding import stretch
-from runner.context.keeping import with_identifiers
+from runner.context.keeping import is_short, with_identifiers
 from runner.context.overflow import Overflow, recognise
 from runner.context.summary import Draft, Material, Refusal, Summarise, SummaryReply, draft, judge
 from runner.context.tokens import Prices
@@ -130,14 +130,13 @@ class Scribes:
 
 
 def _judged(reply: SummaryReply, asked: Draft, material: Material, bounds: Bounds) -> str | Refusal:
-    told = (*asked.before.told, *asked.after.told)
     return judge(
         reply,
         replaced=asked.replaced,
         previous=material.previous,
         limit=bounds.limit,
         prices=bounds.prices,
-        told=told,
+        told=asked.told,
     )
 
 
@@ -152,8 +151,14 @@ def _made(summary: str, asked: Draft, material: Material) -> Made:
 def _completed(summary: str, asked: Draft, material: Material, bounds: Bounds) -> str:
     """A model's summary with what it forgot; without it where that would save nothing any more."""
     price = bounds.prices.text
-    told = (*asked.before.told, *asked.after.told)
-    whole = with_identifiers(summary, previous=material.previous, told=told, limit=bounds.limit, price=price)
+    whole = with_identifiers(
+        summary,
+        previous=material.previous,
+        told=asked.told,
+        limit=bounds.limit,
+        price=price,
+        short=is_short(summary, asked.replaced, price),
+    )
     return whole if price(whole) < asked.replaced else summary
 
 

@@ -23,6 +23,9 @@ _LONGEST_LABEL, _LONGEST_BLANK = 100, 200
 """Characters of a line that may be a heading, of a sentence that may stand for nothing: longer ones are not looked at,
 so that looking takes linear work."""
 
+_LONGEST_OWN_LABEL: Final = 16
+"""Characters of a heading in any language."""
+
 _SHORTEST_ECHO: Final = 12
 """Letters of a sentence that may be an echo; shorter ones stand in any text."""
 
@@ -85,7 +88,7 @@ def substance_of(text: str, *, instructions: str) -> Substance:
             section = (heading[1] or line).strip(" #*").casefold()
             continue
         for sentence in sentences_of(line):
-            if refuses(sentence) or refuses(_unlabelled(sentence)):
+            if refuses(sentence) or (_is_own_label(_label_of(sentence)) and refuses(_unlabelled(sentence))):
                 refused, opened = True, opened or first
             elif _says_something(sentence, told):
                 kept.append(sentence)
@@ -137,6 +140,11 @@ def _unlabelled(sentence: str) -> str:
 def _label_of(sentence: str) -> str:
     label = _LABEL.match(sentence[:_LONGEST_LABEL])
     return label[0].strip(" \t-*•#:：").casefold() if label else ""
+
+
+def _is_own_label(label: str) -> bool:
+    """Whether what stands behind it is said by the writer: "Goal:" is one, "the assistant said:" tells of another."""
+    return label in _NAMES or (0 < len(label) <= _LONGEST_OWN_LABEL and _REPORTED.match(label) is None)
 
 
 def _letters(text: str) -> str:

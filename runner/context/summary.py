@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from runner.context.clipping import clip_tokens
-from runner.context.digest import SECTIONS, condense, digest
+from runner.context.digest import SECTIONS, condense, digest, without_earlier
 from runner.context.keeping import identifiers
 from runner.context.substance import Substance, names_what_was_told, substance_of
 from runner.context.tokens import Prices
@@ -95,6 +95,11 @@ class Draft:
     before: Excerpt
     replaced: int
     """Host tokens of the material told, the summary so far included."""
+
+    @property
+    def told(self) -> tuple[Unit, ...]:
+        """The units that the request tells, oldest first."""
+        return (*self.before.told, *self.after.told)
 
 
 def draft(material: Material, *, room: int, limit: int, prices: Prices, keep_all: bool = False) -> Draft:
@@ -194,7 +199,9 @@ def judge(
         return Refusal.NOT_SMALLER
     found = substance_of(text, instructions=_INSTRUCTIONS)
     size = prices.text(found.said)
-    if _lost(size, prices.text(previous or ""), replaced) or not _is_of(found, size, replaced, previous, told):
+    # The lines that were added to it are no summary: a model need not write as much.
+    known = prices.text(without_earlier(previous or ""))
+    if _lost(size, known, replaced) or not _is_of(found, size, replaced, previous, told):
         return Refusal.REFUSED if found.refused else Refusal.LOST
     return condense(text, limit, prices.text)
 

@@ -152,10 +152,10 @@ LINES = (
 GOOD = (
     "Goal:\n- plan a trip to Rome\nFacts and identifiers:\n- Ann, 34, from Oslo, allergic to nuts",
     "Ann (34) lives in Oslo, is allergic to nuts and flies to Rome on 3 May; booking QV-2931.",
-    "Goal:\n- pick a lock\nDone:\n- the user asked how; the assistant refused: \"I'm sorry, but I can't help with that.\"",
+    "Goal:\n- pick a lock\nDone:\n- asked how; the assistant: \"I'm sorry, but I can't help with that.\"",
     "The user asked for the password of the school's Wi-Fi. The assistant said that it can't help with that.",
-    "Constraints:\n- I can't eat gluten (Ann)\n- unfortunately no flights on Sunday\nFacts and identifiers:\n- hotel Luna",
-    "Sure! Here is the updated memory:\n\nGoal:\n- sell the boat Möwe\nFacts and identifiers:\n- price 12,500, berth 14",
+    "Constraints:\n- I can't eat gluten (Ann)\n- unfortunately no flight on Sunday\nFacts and identifiers:\n- inn Luna",
+    "Sure! Here is the new memory:\n\nGoal:\n- sell the boat Möwe\nFacts and identifiers:\n- price 12,500, berth 14",
     "Open:\n- Does Ann want the window seat?\n- Can the hotel take the dog?\nDecisions:\n- they fly, they do not drive",
     "目标：\n- 计划去罗马旅行\n事实：\n- 李明住在上海，对花生过敏",
     "用户李明问如何撬锁，助手表示抱歉，无法提供帮助。他住在上海，养了一只猫叫咪咪。",
