@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from runner.conversation.thoughts import without_thoughts
@@ -28,17 +29,27 @@ CONCLUDE = "[Time is nearly up. Answer now from what you know, without tools, an
 """Asked as a user turn, in the prompt only, where no refused call says it already."""
 
 
+class Conclusion(StrEnum):
+    """Why the model has to answer without more tools (D6, G3, K9, K10)."""
+
+    ROUNDS = "rounds"
+    TIME = "time"
+    REPETITION = "repetition"
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How the loop ended by itself.
 
-    `cut`: the last reply reached the model's length limit. `concluded`: it had to answer without more tools.
+    `cut`: the last reply reached the model's length limit. `concluded`: why it had to answer without more tools, None:
+    it had not. `wordless`: it said nothing.
     `silent`: every tool of the last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner
     ended it, None when it did not (S3).
     """
 
     cut: bool = False
-    concluded: bool = False
+    concluded: Conclusion | None = None
+    wordless: bool = False
     silent: bool = False
     stop: Stop | None = None
 
@@ -80,7 +91,7 @@ class Loop:
         self._clock = clock
         self._manner = manner
         self._overhear = overhear
-        self._concluding = False
+        self._concluding: Conclusion | None = None
 
     async def run(self) -> Ending:
         """Runs to the end of the conversation's turn.
@@ -90,7 +101,7 @@ class Loop:
         while True:
             self._conclude_when_late()
             try:
-                reply = await self._turns.take(conclude=self._concluding)
+                reply = await self._turns.take(conclude=self._concluding is not None)
             except BrokenOff as broken:
                 if not await self._goes_on_after(broken):
                     raise
@@ -122,7 +133,7 @@ class Loop:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
         if self._overhear is not None:
             await self._overhear(reply, self._rounds.catalogue)
-        step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding)
+        step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding is not None)
         if isinstance(step, Halt):
             return self._halt(step)
         if isinstance(step, Again):
@@ -133,7 +144,7 @@ class Loop:
         self._turns.reveal(reply.held)
         if not reply.calls or self._concluding:
             self._remember(reply)
-            return False, Ending(cut=reply.cut, concluded=self._concluding)
+            return False, Ending(reply.cut, self._concluding, wordless=not reply.said.strip())
         done = await self._round(step)
         self._view.add(done.turn)
         if done.offers is not None:
@@ -152,8 +163,11 @@ class Loop:
 
     async def _round(self, step: Go) -> Round:
         reply = step.reply
-        if self._rounds.count >= self._max_rounds or self._deadline.is_near(self._clock()):
-            self._concluding = True
+        if self._rounds.count >= self._max_rounds:
+            self._conclude(Conclusion.ROUNDS)
+        elif self._deadline.is_near(self._clock()):
+            self._conclude(Conclusion.TIME)
+        if self._concluding is not None:
             return await self._rounds.refuse(reply, NO_MORE_TOOLS)
         if reply.cut:
             return await self._rounds.refuse(reply, CUT_OFF)
@@ -161,9 +175,14 @@ class Loop:
 
     def _conclude_when_late(self) -> None:
         """After a tool round that reached the deadline's shadow, the next turn is the last."""
-        if not self._concluding and self._rounds.count and self._deadline.is_near(self._clock()):
-            self._concluding = True
-            self._view.add(UserTurn((Text(CONCLUDE),)))
+        if self._concluding is None and self._rounds.count and self._deadline.is_near(self._clock()):
+            self._conclude(Conclusion.TIME, CONCLUDE)
+
+    def _conclude(self, why: Conclusion, words: str | None = None) -> None:
+        """From the next turn on the model answers without tools. `words` ask it to where no refused call says so."""
+        self._concluding = self._concluding or why
+        if words is not None:
+            self._view.add(UserTurn((Text(words),)))
 
     def _remember(self, reply: Reply) -> None:
         if reply.said.strip():

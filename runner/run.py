@@ -26,7 +26,7 @@ from runner.errors import RunCancelled, TimeIsUp
 from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.host import Host
 from runner.interrupt import PollBudget, watch
-from runner.loop import Ending, Loop
+from runner.loop import Conclusion, Ending, Loop
 from runner.models.bench import Bench
 from runner.models.lineup import Lineup, authorised
 from runner.models.reply import Reply
@@ -216,11 +216,23 @@ class _Run:
 
     def _notes_on_answer(self, ending: Ending) -> list[str]:
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
-        if ending.concluded and not self._around.visible.shown:
-            notes.append(self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._around.settings.tools.max_rounds))
+        if ending.wordless and not self._around.delivery.may_be_silent():
+            notes += self._notes_on_no_answer(ending.concluded)
         if self._parts and self._parts.view.images_left_out:
             notes.append(self._say(Notice.IMAGES_LEFT_OUT_NOTE))
         return notes
+
+    def _notes_on_no_answer(self, concluded: Conclusion | None) -> list[str]:
+        """What stands where the answer is missing, with the true reason (K10)."""
+        shown = self._around.visible.shown
+        match concluded:
+            case Conclusion.ROUNDS:
+                return [self._say(Notice.TOOL_ROUNDS_NOTE, rounds=self._around.settings.tools.max_rounds)]
+            case Conclusion.TIME:
+                return [self._say(Notice.NO_TIME_NOTE if shown else Notice.TIME_LIMIT)]
+            case Conclusion.REPETITION:
+                return [self._say(Notice.IN_CIRCLES)]
+        return [self._say(Notice.NO_ANSWER_NOTE)] if shown else []
 
     def _notes_on_files(self) -> list[str]:
         """What the person has to know about files that are not sent (H3)."""

@@ -28,6 +28,8 @@ class Notice(StrEnum):
     TRANSPORT_LIMIT_NOTE = auto()
     EMPTY_ANSWER = auto()
     TOOL_ROUNDS_NOTE = auto()
+    NO_TIME_NOTE = auto()
+    NO_ANSWER_NOTE = auto()
     SUMMARISING = auto()
     TOOL_RUNNING = auto()
     IMAGES_LEFT_OUT_NOTE = auto()
