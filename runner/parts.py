@@ -171,7 +171,8 @@ def _summariser(write: Writer, deadline: Deadline) -> Summarise:
         watch = Watch(most=sum(len(turn.text()) for turn in request.units if isinstance(turn, UserTurn)))
         reply = await write(request, watch.feed, deadline.share(clock.now(), _SUMMARY_SHARE))
         endless = watch.runaway in (Runaway.CHANT, Runaway.LENGTH)
-        return SummaryReply(reply.text, bool(reply.calls), "length" if reply.cut else None, endless)
+        ended = "length" if reply.cut else "content_filter" if reply.filtered else None
+        return SummaryReply(reply.text, bool(reply.calls), ended, endless)
 
     return summarise
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from runner.context.clipping import clip
+from runner.context.facts import says_nothing, states_fact
 from runner.context.transcript import harmless, without_data
 from runner.conversation.units import AssistantTurn, Unit, UserTurn
 
@@ -48,14 +49,16 @@ Entry = tuple[str, str]
 def digest(units: tuple[Unit, ...], *, previous: str | None, limit: int, price: Callable[[str], int]) -> str:
     """A summary of at most `limit` tokens by `price`. `units` oldest first, all newer than `previous`.
 
-    The limit is filled from the newest line backwards: the goal, up to a half for rules and facts of the new part, two
-    thirds for the new part altogether, then the summary so far, whose rules, decisions and facts with identifiers go
-    first, then whatever else is left.
+    The limit is filled from the newest line backwards: the goal, up to a half for what people told of themselves (L4),
+    up to a half for rules and facts of the new part, two thirds for the new part altogether, then the summary so far,
+    whose rules, decisions and facts with identifiers go first, then whatever else is left.
     """
     old = list(read_entries(previous or ""))
     filling = _Filling(limit, price)
     filling.add(_goal(units, old), limit // 3)
     newest = list(_newest_first(units))
+    told = (entry for entry in (*newest, *reversed(old)) if entry[0] in (FACTS, EARLIER) and states_fact(entry[1]))
+    filling.add(told, limit // 2)
     filling.add((entry for entry in newest if entry[0] != DONE), limit // 2)
     filling.add(newest, int(limit * NEW_PART))
     firm = [entry for entry in reversed(old) if entry[0] in (FACTS, CONSTRAINTS, DECISIONS)]
@@ -148,9 +151,11 @@ def _newest_first(units: tuple[Unit, ...]) -> Iterator[Entry]:
 
 def _user_lines(turn: UserTurn) -> Iterator[Entry]:
     for sentence in reversed(sentences_of(turn.text())):
+        if says_nothing(sentence):
+            continue
         if _RULE.search(sentence):
             yield CONSTRAINTS, line_of(sentence)
-        elif _IDENTIFIER.search(sentence):
+        elif _IDENTIFIER.search(sentence) or states_fact(sentence):
             yield FACTS, line_of(sentence)
         else:
             yield DONE, line_of(f"asked: {sentence}")
@@ -163,7 +168,7 @@ def _assistant_lines(turn: AssistantTurn) -> Iterator[Entry]:
         yield DONE, line_of(f"{call.name} {clip(call.arguments, 100)}: {clip(result.text, 120)}")
         found = [sentence for sentence in sentences_of(result.text) if _IDENTIFIER.search(sentence)]
         yield from ((FACTS, line_of(sentence)) for sentence in reversed(found[:3] + found[-3:]))
-    if said:
+    if said and not says_nothing(said[0]):
         yield DONE, line_of(said[0])
 
 

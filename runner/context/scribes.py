@@ -10,9 +10,9 @@ from typing import Final
 from runner.context import patience
 from runner.context.digest import NEW_PART, digest
 from runner.context.folding import stretch
-from runner.context.keeping import with_identifiers
+from runner.context.keeping import is_short, with_identifiers
 from runner.context.overflow import Overflow, recognise
-from runner.context.summary import Draft, Material, Refusal, Summarise, draft, judge
+from runner.context.summary import Draft, Material, Refusal, Summarise, SummaryReply, draft, judge
 from runner.context.tokens import Prices
 from runner.conversation.units import Span
 from runner.errors import ModelFailed, ModelTrouble
@@ -121,12 +121,23 @@ class Scribes:
                     self._patience = self._patience.was_too_much(asked.replaced)
                     room = self._patience.limited(room)
                 continue
-            judged = judge(reply, replaced=asked.replaced, previous=material.previous, limit=limit, prices=prices)
+            judged = await asyncio.to_thread(_judged, reply, asked, material, bounds)
             if not isinstance(judged, Refusal):
                 self._spent.summaries += 1
                 return _made(await asyncio.to_thread(_completed, judged, asked, material, bounds), asked, material)
             self._log(f"context: a summary was refused: {judged}")
         return None
+
+
+def _judged(reply: SummaryReply, asked: Draft, material: Material, bounds: Bounds) -> str | Refusal:
+    return judge(
+        reply,
+        replaced=asked.replaced,
+        previous=material.previous,
+        limit=bounds.limit,
+        prices=bounds.prices,
+        told=asked.told,
+    )
 
 
 def _made(summary: str, asked: Draft, material: Material) -> Made:
@@ -140,8 +151,14 @@ def _made(summary: str, asked: Draft, material: Material) -> Made:
 def _completed(summary: str, asked: Draft, material: Material, bounds: Bounds) -> str:
     """A model's summary with what it forgot; without it where that would save nothing any more."""
     price = bounds.prices.text
-    told = (*asked.before.told, *asked.after.told)
-    whole = with_identifiers(summary, previous=material.previous, told=told, limit=bounds.limit, price=price)
+    whole = with_identifiers(
+        summary,
+        previous=material.previous,
+        told=asked.told,
+        limit=bounds.limit,
+        price=price,
+        short=is_short(summary, asked.replaced, price),
+    )
     return whole if price(whole) < asked.replaced else summary
 
 

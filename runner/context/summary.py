@@ -10,9 +10,11 @@ from enum import StrEnum
 from typing import Final
 
 from runner.context.clipping import clip_tokens
-from runner.context.digest import SECTIONS, condense, digest
+from runner.context.digest import SECTIONS, condense, digest, without_earlier
+from runner.context.keeping import identifiers
+from runner.context.substance import Substance, names_what_was_told, substance_of
 from runner.context.tokens import Prices
-from runner.context.transcript import TAGS, Excerpt, excerpt, harmless
+from runner.context.transcript import TAGS, Excerpt, excerpt, harmless, render
 from runner.conversation.request import Request
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import Span, System, Text, Unit, UserTurn
@@ -36,6 +38,8 @@ the memory so far and the part of the chat you are shown.
 - Use the language of the chat. Write plain lines under these headings, and leave out a heading without lines:
 {sections}
 - About {words} words at most. Begin with the first heading; no preface, no remarks about the task."""
+
+_WRITE_NOW: Final = "Write the new memory now."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,9 @@ class Refusal(StrEnum):
     CALL = "a tool call"
     CUT = "cut by its length"
     ENDLESS = "without an end"
+    FILTERED = "ended by the provider's filter"
     ERROR = "an error text"
+    REFUSED = "a refusal"
     NOT_SMALLER = "not smaller than what it replaces"
     LOST = "next to nothing left of what it replaces"
 
@@ -90,6 +96,11 @@ class Draft:
     replaced: int
     """Host tokens of the material told, the summary so far included."""
 
+    @property
+    def told(self) -> tuple[Unit, ...]:
+        """The units that the request tells, oldest first."""
+        return (*self.before.told, *self.after.told)
+
 
 def draft(material: Material, *, room: int, limit: int, prices: Prices, keep_all: bool = False) -> Draft:
     """The request for a summary of about `limit` tokens; the request itself takes at most `room` Host tokens.
@@ -112,7 +123,7 @@ def draft(material: Material, *, room: int, limit: int, prices: Prices, keep_all
         ("earlier steps, shortened", lost),
         ("part of the chat", after.text),
     )
-    text = "\n\n".join(_block(name, body) for name, body in blocks if body) + "\n\nWrite the new memory now."
+    text = "\n\n".join(_block(name, body) for name, body in blocks if body) + f"\n\n{_WRITE_NOW}"
     replaced = prices.text(previous) + prices.units(after.told) + prices.units(before.told)
     return Draft(Request(system, (UserTurn((Text(text),)),)), after, before, replaced)
 
@@ -131,6 +142,18 @@ def _block(name: str, body: str) -> str:
     return f'<conversation_part name="{name}">\n{defang(body)}\n</conversation_part>'
 
 
+_INSTRUCTIONS: Final = "\n".join((_TASK.format(sections="", words=""), _WRITE_NOW, _FRAME))
+"""All that a model is told about its task, to know an echo by; the headings are in no way an echo."""
+
+_ENDINGS: Final = {"length": Refusal.CUT, "content_filter": Refusal.FILTERED}
+"""What the end of a reply says about it; other ends are fine."""
+
+_SURE: Final = 40
+"""Host tokens that are something even for thousands."""
+
+_LONG: Final = 300
+"""Host tokens of a chat that has names, numbers and subjects of its own."""
+
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 _CALL = re.compile(r"\A\W*(?:tool_calls?|function_calls?|function=|invoke\b|\|tool)", re.IGNORECASE)
 _ERROR = re.compile(
@@ -148,30 +171,59 @@ def plain(text: str) -> str:
     return fenced.group(1).strip() if fenced else bare
 
 
-def judge(reply: SummaryReply, *, replaced: int, previous: str | None, limit: int, prices: Prices) -> str | Refusal:
-    """The summary a reply holds, within `limit` Host tokens, or why it is none (F5)."""
+def judge(
+    reply: SummaryReply,
+    *,
+    replaced: int,
+    previous: str | None,
+    limit: int,
+    prices: Prices,
+    told: tuple[Unit, ...] = (),
+) -> str | Refusal:
+    """The summary a reply holds, within `limit` Host tokens, or why it is none (F5, L3).
+
+    `told`: the units it was made from, where they are known; a short reply then has to name something in them.
+    """
     text = plain(reply.text)
     if reply.called or _CALL.match(text) or _is_call(text):
         return Refusal.CALL
     if not any(character.isalnum() for character in text):
         return Refusal.EMPTY
-    if reply.finish_reason == "length":
-        return Refusal.CUT
+    if (ending := _ENDINGS.get(reply.finish_reason or "")) is not None:
+        return ending
     if reply.endless:
         return Refusal.ENDLESS
     if len(text) < 600 and (_ERROR.match(text) or _is_error(text)):
         return Refusal.ERROR
-    size = prices.text(text)
-    if size >= replaced:
+    if prices.text(text) >= replaced:
         return Refusal.NOT_SMALLER
-    if _lost(size, prices.text(previous or ""), replaced):
-        return Refusal.LOST
+    found = substance_of(text, instructions=_INSTRUCTIONS)
+    size = prices.text(found.said)
+    # The lines that were added to it are no summary: a model need not write as much.
+    known = prices.text(without_earlier(previous or ""))
+    if _lost(size, known, replaced) or not _is_of(found, size, replaced, previous, told):
+        return Refusal.REFUSED if found.refused else Refusal.LOST
     return condense(text, limit, prices.text)
 
 
 def _lost(size: int, previous: int, replaced: int) -> bool:
     """ "Nothing new" must not replace a summary, nor a polite word a long conversation."""
-    return (previous > 80 and size < previous // 4) or size < min(12, max(3, replaced // 8))
+    return (previous > 80 and size < previous // 4) or size < min(10, max(3, replaced // 16))
+
+
+def _is_of(found: Substance, size: int, replaced: int, previous: str | None, told: tuple[Unit, ...]) -> bool:
+    """Whether a text can be about this conversation.
+
+    Two of three make that sure: the headings that were asked for, something nobody can guess, and a length. Else it has
+    to name what was spoken of. Behind a refusal only the first two count.
+    """
+    named = bool(identifiers(found.said))
+    if found.opened:
+        return found.framed or named
+    long = size >= min(_SURE, replaced // 100)
+    if not told or replaced < _LONG or sum((found.framed, named, long)) >= 2:
+        return True
+    return names_what_was_told(found.said, (previous or "", *map(render, told)), least=1 if long else 3)
 
 
 def _is_call(text: str) -> bool:

@@ -57,7 +57,7 @@ async def test_F6_the_checkpoint_covers_what_left_the_conversation_and_the_tail_
     assert made is not None and made.covers_until is not None
     first = fitted.request.units[0].span
     assert first is not None and int(first.first) == int(made.covers_until) + 1
-    assert made.summary == GOOD and made.time == 100.0
+    assert made.summary.endswith(GOOD) and made.time == 100.0
 
 
 async def test_F5_an_unusable_reply_goes_to_the_next_model_and_then_to_the_digest() -> None:
@@ -65,7 +65,7 @@ async def test_F5_an_unusable_reply_goes_to_the_next_model_and_then_to_the_diges
     good = Model(GOOD)
     setting = Setting(bad, worse, good)
     await setting.fit(view(*history(60), user("now")))
-    assert setting.context.summary == GOOD
+    assert setting.context.summary.endswith(GOOD)
     setting = Setting(bad, worse, Model(ModelTrouble.TIMEOUT))
     await setting.fit(view(*history(60), user("now")))
     assert setting.context.spent.digests == 1
@@ -247,7 +247,7 @@ async def test_F6_cursors_that_are_no_numbers_only_cost_the_checkpoint() -> None
     )
     await setting.fit(view(*units, user("now")))
     assert setting.context.checkpoint is None
-    assert setting.context.summary == GOOD
+    assert setting.context.summary.endswith(GOOD)
 
 
 @pytest.mark.parametrize("window", [2_000, 8_000, 32_000, 200_000])

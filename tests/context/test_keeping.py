@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.context.digest import EARLIER, read_entries
-from runner.context.keeping import MOST, SHARE, identifiers, with_identifiers
+from runner.context.keeping import MOST, SHARE, identifiers, is_short, with_identifiers
 from runner.context.tokens import Prices
 from runner.conversation.units import Unit
 from tests.context.conversations import assistant, conversations, ruler, tool_turn, user
@@ -17,8 +17,8 @@ FLUENT = "Goal:\n- talk about the boathouse\nFacts and identifiers:\n- somebody 
 TOLD = (user("Please remember: the code of the safe is QV-2931."), assistant("Noted, QV-2931."), user("Nice weather."))
 
 
-def kept(summary: str, *told: Unit, previous: str | None = None, limit: int = 2_000) -> str:
-    return with_identifiers(summary, previous=previous, told=told, limit=limit, price=PRICE)
+def kept(summary: str, *told: Unit, previous: str | None = None, limit: int = 2_000, short: bool = False) -> str:
+    return with_identifiers(summary, previous=previous, told=told, limit=limit, price=PRICE, short=short)
 
 
 def test_F3_a_code_that_the_summary_forgot_comes_back_in_the_words_it_was_said_in() -> None:
@@ -71,12 +71,50 @@ def test_F3_identifiers_are_words_nobody_can_guess(text: str, names: set[str]) -
     assert identifiers(text) == names
 
 
+def test_L3_beside_a_short_summary_stands_what_people_said_newest_and_about_themselves_first() -> None:
+    talk = [
+        unit for n in range(80) for unit in (user(f"The river is quiet on the day of {WORDS[n]}."), assistant("ok"))
+    ]
+    whole = kept("Goal:\n- talk about rivers", user("My name is Ann."), *talk, user("thanks"), short=True, limit=1_000)
+    lines = whole.splitlines()
+    assert lines[0] == f"{EARLIER}:" and "- My name is Ann." in lines
+    assert f"- asked: The river is quiet on the day of {WORDS[79]}." in lines
+    assert f"the day of {WORDS[0]}" not in whole and "thanks" not in whole
+    assert whole.endswith("Goal:\n- talk about rivers")
+    assert "Ann" not in kept("Goal:\n- talk about rivers", user("My name is Ann."), *talk), (
+        "a long one speaks for itself"
+    )
+
+
+def test_L3_what_stands_beside_a_short_summary_stands_beside_the_next_one_too() -> None:
+    summary = kept("Goal:\n- talk", user("My name is Ann."), user("The ship leaves at noon."), short=True)
+    for number in range(5):
+        summary = kept(f"Goal:\n- talk about number {number}", user("And now?"), previous=summary, short=True)
+        assert summary.count("My name is Ann.") == summary.count("The ship leaves at noon.") == 1
+
+
+@pytest.mark.parametrize(
+    ("tokens", "replaced", "short"), [(8, 150, False), (8, 300, True), (140, 9_000, True), (160, 90_000, False)]
+)
+def test_L3_a_summary_is_short_for_what_it_stands_for(tokens: int, replaced: int, short: bool) -> None:
+    assert is_short("word " * tokens, replaced, lambda text: text.count("word")) is short
+
+
+WORDS = [f"{first}{second}" for first in ("wind", "rain", "snow", "corn") for second in "abcdefghijklmnopqrst"]
+
+
 @settings(max_examples=60)
-@given(conversations(), st.text(max_size=600), st.text(max_size=600), st.integers(min_value=40, max_value=4_000))
+@given(
+    conversations(),
+    st.text(max_size=600),
+    st.text(max_size=600),
+    st.integers(min_value=40, max_value=4_000),
+    st.booleans(),
+)
 def test_F3_a_summary_loses_nothing_and_stays_within_its_limit(
-    units: tuple[Unit, ...], summary: str, previous: str, limit: int
+    units: tuple[Unit, ...], summary: str, previous: str, limit: int, short: bool
 ) -> None:
-    whole = kept(summary, *units, previous=previous, limit=limit)
+    whole = kept(summary, *units, previous=previous, limit=limit, short=short)
     assert PRICE(whole) <= max(limit, PRICE(summary)) + 8
     said = [line for _, line in read_entries(summary)]
     assert EARLIER in summary or [line for _, line in read_entries(whole)][-len(said) :] == said or not said

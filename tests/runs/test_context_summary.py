@@ -15,12 +15,14 @@ from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, Tes
 from tests.host.script import Json
 
 from .long_chats import (
+    FACT,
     assert_within,
     budget_of,
     chats,
     chatter,
     copied,
     model_that,
+    prose,
     stored,
     summaries,
     summary_in,
@@ -46,6 +48,11 @@ BAD: dict[str, Reply | str] = {
     "cut by its length": Reply(f"Goal:\n- {LEAK} the vault " * 10, finish_reason="length"),
     "the same line without end": Reply(chunks=[f"- {LEAK} the vault\n"] * 3_000),
     "a polite word": "ok",
+    "a refusal": f"I'm sorry, but I can't help with {LEAK} or anything like it. Is there something else?",
+    "a refusal in Chinese": f"抱歉，我无法协助完成这个请求，其中包含{LEAK}等敏感内容。如果您有其他问题，请随时告诉我。",
+    "empty headings": "Goal:\n- None\nConstraints:\n- None\nFacts and identifiers:\n- None",
+    "ended by a filter": Reply(f"Goal:\n- {LEAK} the vault " * 10, finish_reason="content_filter"),
+    "a line for a long chat": "The user and the assistant talked about many things, and all of it went well.",
     "a failed call": Reply(error=Reason.API_ERROR),
     "a time-out": Reply(error=Reason.TIMEOUT),
     "an overflow": Reply(error=Reason.CONTEXT_LENGTH),
@@ -162,6 +169,50 @@ async def test_F5_a_summary_that_forgets_what_was_known_does_not_replace_it() ->
     now = summary_in(chats(run)[0]) or ""
     assert "Nothing new" not in now
     assert sum(word in now for word in known) >= len(known) // 2
+
+
+REFUSALS = ["I'm sorry, but I can't help with that request.", "对不起，我不能总结这段对话。", "Goal: None\nOpen: None"]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+async def test_L3_a_refusal_does_not_replace_what_was_known(refusal: str) -> None:
+    replies: list[Callable[[ModelRequest], Reply | str]] = [copied]
+    host, _ = scene(lambda request: replies[0](request))
+    first = await host.say("And now?")
+    known = FACT.findall(summary_in(chats(first)[0]) or "")
+    replies[0] = lambda _: refusal
+    asked = 0
+    for turn in range(30):
+        run = await host.say(f"Turn {turn}. " + "and so on " * 150)
+        asked += len(summaries(run))
+        now = summary_in(chats(run)[-1]) or ""
+        assert refusal not in now
+        assert sum(fact in now for fact in known) >= len(known) // 2
+    assert asked
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("length", [0, 40, 400])
+async def test_L3_with_default_settings_and_a_refusing_summariser_a_name_told_first_is_known_sixty_turns_later(
+    refusal: str, length: int
+) -> None:
+    host = host_with(models=[Model("m1", default=model_that("Sure.", lambda _: refusal))])
+    random = Random(3)
+    await host.say("Hello! My name is Ann.")
+    for turn in range(58):
+        await host.say(f"Turn {turn}. {prose(random, length)}" if length else "ok")
+    run = await host.say("What is my name?")
+    assert "My name is Ann." in chats(run)[-1].text
+    assert refusal not in chats(run)[-1].text
+
+
+async def test_L3_beside_a_short_summary_the_model_reads_what_people_said() -> None:
+    host, _ = scene(lambda request: "Goal:\n- read " + ", ".join(FACT.findall(request.last_user)[:3]))
+    host.remember(("user", "By the way, my dog is called Rex."), ("assistant", "What a name!"))
+    chatter(host, Random(10), 16, 190)
+    run = await host.say("And now?")
+    assert len(summaries(run)) == 1
+    assert "my dog is called Rex." in (summary_in(chats(run)[0]) or "")
 
 
 async def test_F5_before_the_first_visible_words_at_most_one_summary_is_made() -> None:
