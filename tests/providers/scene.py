@@ -51,7 +51,7 @@ async def scene(
     abilities: frozenset[str] = frozenset({"func_call", "vision", "reasoning"}),
     **options: Any,
 ) -> AsyncIterator[Scene]:
-    """A bot whose models are `cases`, each its own provider; thoughts are not shown. `options`: those of the test host."""
+    """A bot whose models are `cases`, each its own provider; thoughts are not shown. `options`: the test host's."""
     options.setdefault("pipeline_remove_think", True)
     async with AsyncExitStack() as stack:
         providers = [stack.enter_context(Provider(case.dialect())) for case in cases]

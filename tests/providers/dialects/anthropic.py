@@ -49,8 +49,8 @@ def _answered(heard: Heard) -> str | None:
         if missing:
             return (
                 f"messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the next "
-                "message."
+                f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the "
+                "next message."
             )
     return None
 

@@ -12,35 +12,14 @@ from tests.providers.dialect import Dialect, Rule
 from tests.providers.offered import Node, nodes
 from tests.providers.said import Called, Heard, Json, Said, Turn
 
+_WORDS = re.compile(r"\w+")
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _FIELDS = frozenset(
-    # fmt: off
-    {
-        "type",
-        "format",
-        "title",
-        "description",
-        "nullable",
-        "enum",
-        "maxItems",
-        "minItems",
-        "properties",
-        "required",
-        "minProperties",
-        "maxProperties",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "example",
-        "anyOf",
-        "propertyOrdering",
-        "default",
-        "items",
-        "minimum",
-        "maximum",
-        "additionalProperties",
-    }
-    # fmt: on
+    _WORDS.findall(
+        "type format title description nullable enum maxItems minItems properties required minProperties "
+        "maxProperties minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum "
+        "additionalProperties"
+    )
 )
 _SKIPPED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """What Google's documents allow in the place of a signature for calls of another model, as LiteLLM encodes it."""

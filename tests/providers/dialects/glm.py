@@ -11,9 +11,9 @@ from tests.providers.order import orphans, unanswered
 from tests.providers.said import Called, Heard, Json
 
 
-def _no_empty_text(heard: Heard) -> str | None:
+def _no_empty_text_beside_calls(heard: Heard) -> str | None:
     for at, message in enumerate(heard.body["messages"]):
-        if message.get("content") == "":
+        if message.get("content") == "" and message.get("tool_calls"):
             return f"messages[{at}]:content和tool_calls 字段不能同时为空"
     return None
 
@@ -30,7 +30,7 @@ def _pairs(heard: Heard) -> str | None:
 class GLM(ChatCompletions):
     name = "GLM"
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule("no_empty_text", "songquanpeng/one-api#1153", _no_empty_text),
+        Rule("no_empty_text_beside_calls", "songquanpeng/one-api#1153", _no_empty_text_beside_calls),
         Rule("the_newest_words_are_there", "oyxning/astrbot_plugin_textadventure#1", _prompted),
         Rule("results_and_calls_pair", "lobehub/lobehub#11408", _pairs),
     )

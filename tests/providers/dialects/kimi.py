@@ -42,8 +42,8 @@ def _known_results(heard: Heard) -> str | None:
 
 def _typed(heard: Heard) -> str | None:
     for _, node in parameter_nodes(heard.body):
-        told = {"type", "$ref", "enum", "const", *_ALTERNATIVES} & node.schema.keys()
-        if node.path and node.path[-1] != "additionalProperties" and (not told or told <= {"enum", "const"}):
+        told = {"type", "$ref", *_ALTERNATIVES} & node.schema.keys()
+        if node.path and node.path[-1] != "additionalProperties" and isinstance(node.value, dict) and not told:
             return _FLAVOUR.format(node.place, "type is not defined")
     return None
 

@@ -92,7 +92,6 @@ class OllamaWithoutTools(Ollama):
     name = "Ollama without tools"
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("the_model_has_no_tools", "ollama/ollama, server/routes.go, ChatHandler", _no_tools),
-        *Ollama.rules,
     )
 
 

@@ -11,47 +11,15 @@ from tests.providers.offered import functions, parameter_nodes, types_of
 from tests.providers.order import calls_answered, results_follow_calls
 from tests.providers.said import Heard
 
+_WORDS = re.compile(r"\w+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _TOP_LEVEL = frozenset(
-    # fmt: off
-    {
-        "model",
-        "messages",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "stream",
-        "stream_options",
-        "temperature",
-        "top_p",
-        "n",
-        "stop",
-        "max_tokens",
-        "max_completion_tokens",
-        "presence_penalty",
-        "frequency_penalty",
-        "logit_bias",
-        "logprobs",
-        "top_logprobs",
-        "user",
-        "seed",
-        "metadata",
-        "response_format",
-        "reasoning_effort",
-        "verbosity",
-        "service_tier",
-        "store",
-        "modalities",
-        "audio",
-        "prediction",
-        "functions",
-        "function_call",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "web_search_options",
-    }
-    # fmt: on
+    _WORDS.findall(
+        "model messages tools tool_choice parallel_tool_calls stream stream_options temperature top_p n stop "
+        "max_tokens max_completion_tokens presence_penalty frequency_penalty logit_bias logprobs top_logprobs user "
+        "seed metadata response_format reasoning_effort verbosity service_tier store modalities audio prediction "
+        "functions function_call prompt_cache_key prompt_cache_retention safety_identifier web_search_options"
+    )
 )
 _ALTERNATIVES = ("oneOf", "anyOf", "allOf", "enum", "not")
 
