@@ -61,7 +61,10 @@ class ModelCall:
 
 
 class Host(Protocol):
-    """What a run asks of the Host. Every method raises `HostCallFailed` and nothing else."""
+    """What a run asks of the Host. Every method raises `HostCallFailed` and nothing else.
+
+    Where the task that asks was cancelled, CancelledError comes out, whatever the Host answered (I4).
+    """
 
     async def prompt(self) -> list[dict[str, Any]]:
         """The effective prompt: message dicts, possibly none (B1)."""
@@ -293,22 +296,29 @@ def _places(ranked: list[dict[str, Any]], count: int) -> list[int]:
 
 @contextmanager
 def _failures(action: str) -> Iterator[None]:
-    """Turn everything the proxy raises into `HostCallFailed`."""
+    """Turn everything the proxy raises into `HostCallFailed`; every call to the Host goes through here.
+
+    However a call ends, a cancellation of this task outweighs what came of it (I4).
+    """
     try:
         yield
-        _mind_cancellation()
     except PermissionDeniedError as error:
         raise HostCallFailed(action, HostFailure.DENIED, str(error)) from error
     except AgentAPIException as error:
         raise HostCallFailed(action, _kind_of(error), str(error)) from error
-    except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValidationError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as error:
         # A reply of another shape than the proxy promises: it validates only part of what it reads.
         raise HostCallFailed(action, HostFailure.MALFORMED, _shape_of(error)) from error
     except TimeoutError as error:
         raise HostCallFailed(action, HostFailure.TIMEOUT, str(error)[:500]) from error
-    except (RuntimeError, ConnectionError) as error:
+    except (RuntimeError, OSError) as error:
         # "This LangBot Host does not support …", "Plugin invocation has ended", and a handler that was torn down.
         raise HostCallFailed(action, HostFailure.CONNECTION, f"{type(error).__name__}: {error}"[:500]) from error
+    except asyncio.CancelledError as error:
+        # The other side broke the call off: a failure like any. Our own cancellation is raised anew below.
+        raise HostCallFailed(action, HostFailure.CONNECTION, "the call was broken off") from error
+    finally:
+        _mind_cancellation()
 
 
 class _Unreadable(ValueError):
@@ -329,7 +339,8 @@ def _shape_of(error: Exception) -> str:
 def _mind_cancellation() -> None:
     """Raise the CancelledError that came together with the Host's answer.
 
-    In Python 3.11 `asyncio.wait_for`, with which the SDK waits, returns the answer then and forgets the cancellation.
+    In Python 3.11 `asyncio.wait_for`, with which the SDK waits, forgets the cancellation then: it returns the answer,
+    or raises the failure that came in its place.
     """
     if is_cancelled():
         raise asyncio.CancelledError

@@ -16,7 +16,7 @@ from config.settings import Settings
 from runner import clock
 from runner.assembly import assemble
 from runner.box import Sandbox
-from runner.cancellation import is_cancelled
+from runner.cancellation import closed, is_cancelled
 from runner.closing import Closing
 from runner.deadline import Deadline, deadline_for
 from runner.delivery import Delivery
@@ -46,10 +46,6 @@ from runner.visible import Visible
 _CLOSING_LIMIT = 0.5
 """Seconds past the own deadline that closing what is open may take before the answer goes out without waiting."""
 
-_CANCEL_AGAIN = 10.0
-"""Seconds after which work that was cancelled and goes on is cancelled once more: `asyncio.wait_for` of Python 3.11 can
-lose a cancellation. Longer than closing a stream takes."""
-
 
 class Worker:
     """What all runs of this process share: limits, never data of a run (G4)."""
@@ -78,10 +74,12 @@ async def run(
             async for event in events:
                 yield event
     finally:
-        driving.cancel()
-        with suppress(asyncio.CancelledError):
-            await driving
-        await this_run.give_up()
+        if not outbox.finished:
+            driving.cancel()
+        try:
+            await asyncio.wait({driving})  # not `await driving`: its cancellation and the reader's would look the same
+        finally:
+            await this_run.give_up()
 
 
 def _last_words(outbox: Outbox, driving: asyncio.Task[None]) -> None:
@@ -121,24 +119,44 @@ class _Run:
         )
 
     async def drive(self) -> None:
-        """Run, and whatever happens post exactly one terminal event."""
-        work = asyncio.create_task(self._guarded())
+        """Run, and whatever happens post exactly one terminal event. Nothing of the run is left behind."""
+        work, watching = asyncio.create_task(self._guarded()), asyncio.create_task(self._watch())
         try:
-            # A stream that will not close must not hold the answer past the Host's own end.
-            await asyncio.wait({work}, timeout=self._patience())
+            last = await self._told(await self._outcome(work, watching))
+            tally = self._tally(outcome_of(last))
+            self._around.outbox.finish(*(accounted(last, tally.logs()) if tally.adds_to(self._tallied) else last))
+        finally:
+            await closed(work)
+            await closed(watching)
+
+    async def _outcome(self, work: asyncio.Task[Ending], watching: asyncio.Task[None]) -> tuple[Event, ...]:
+        """The last events, whatever the work comes to."""
+        try:
+            await self._over(work, watching)
             last = self._ended(work.result()) if work.done() else await self._stopped(TimeIsUp())
-            last = (*self._missed(), *last)
+            return (*self._missed(), *last)
         except asyncio.CancelledError as outcome:
             if is_cancelled():
-                await _closed(work)
                 raise
-            last = await self._stopped(outcome)  # a Host call was cancelled by the other side
+            return await self._stopped(outcome)  # the work was cancelled by nobody of ours
         except Exception as outcome:  # noqa: BLE001 - the last resort: whatever it is, the run ends with words (Q4)
-            last = await self._stopped(_root_of(outcome))
-        last = await self._told(last)
-        tally = self._tally(outcome_of(last))
-        self._around.outbox.finish(*(accounted(last, tally.logs()) if tally.adds_to(self._tallied) else last))
-        await _closed(work)
+            return await self._stopped(_root_of(outcome))
+
+    async def _over(self, work: asyncio.Task[Ending], watching: asyncio.Task[None]) -> None:
+        """Return once the work has ended, or its time is up. Raises RunCancelled where the Host wants it stopped.
+
+        The work does not wait for the last look at the Host's flag, nor that look for the work (I4). A stream that will
+        not close must not hold the answer past the Host's own end.
+        """
+        try:
+            await asyncio.wait({work, watching}, timeout=self._patience(), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience()):
+                        await closed(work)
+                watching.result()
+        finally:
+            watching.cancel()
 
     async def give_up(self) -> None:
         """Leave nothing open behind a run that its reader has left."""
@@ -254,20 +272,18 @@ class _Run:
         return say(notice, self._around.settings.notice_locale(newest), **values)
 
     async def _guarded(self) -> Ending:
-        """The run's work under its own deadline, with an eye on the Host's stop flag."""
+        """The run's work under its own deadline."""
         timeout = asyncio.timeout_at(self._deadline.end)
         try:
-            async with timeout, asyncio.TaskGroup() as group:
-                watching = group.create_task(self._watch())
-                ending = await self._work()
-                watching.cancel()
+            async with timeout:
+                return await self._work()
         except Exception as error:
             if timeout.expired():
                 raise TimeIsUp from error  # whatever fell over while the time ran out
             raise
-        return ending
 
     async def _watch(self) -> None:
+        """Raises RunCancelled once the Host wants the run stopped."""
         try:
             await watch(self._around.host, self._polls)
         except RunCancelled:
@@ -325,18 +341,6 @@ def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
     return deadline_for(clock.now(), settings.timeout, host_left)
 
 
-async def _closed(work: asyncio.Task[Ending]) -> None:
-    """End a piece of work, whatever it is waiting for, and wait until it has ended."""
-    while not work.done():
-        work.cancel()
-        await asyncio.wait({work}, timeout=_CANCEL_AGAIN)
-    if not work.cancelled():
-        work.exception()  # looked at, or asyncio would report it as forgotten
-
-
-def _root_of(outcome: Exception) -> BaseException:
-    """The first cause inside a task group's bundle; a stop on request outweighs what it tore down."""
-    if not isinstance(outcome, BaseExceptionGroup):
-        return outcome
-    leaves = [_root_of(each) if isinstance(each, Exception) else each for each in outcome.exceptions]
-    return next((leaf for leaf in leaves if isinstance(leaf, RunCancelled)), leaves[0])
+def _root_of(outcome: BaseException) -> BaseException:
+    """The first cause inside a task group's bundle."""
+    return _root_of(outcome.exceptions[0]) if isinstance(outcome, BaseExceptionGroup) else outcome

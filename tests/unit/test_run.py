@@ -17,9 +17,7 @@ from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeout
 from config.notices import Notice
 from config.settings import Settings
 from runner import interrupt
-from runner import run as runs
 from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, Usage
-from runner.loop import Ending
 from runner.run import Worker, run
 from tests.unit.border import (
     ASKED,
@@ -356,22 +354,3 @@ def test_C6_whatever_happens_a_run_keeps_the_protocol(
         assert roles[0] == "system" and roles[-1] == "user"
         assert all(one != two for one, two in pairwise(roles))
         assert all(message["content"] for message in sent["messages"])
-
-
-async def test_Q4_work_that_lost_a_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "_CANCEL_AGAIN", 0.01)
-    lost = 0
-
-    async def forgetful() -> Ending:
-        nonlocal lost
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            lost += 1
-        await asyncio.sleep(60)
-        return Ending()
-
-    work = asyncio.create_task(forgetful())
-    await asyncio.sleep(0)
-    await runs._closed(work)
-    assert work.cancelled() and lost == 1
