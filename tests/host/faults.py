@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,7 +11,25 @@ from langbot_plugin.entities.io.actions.enums import PluginToRuntimeAction
 
 from .texts import Reason
 
-Kind = Literal["error", "model", "timeout", "hang", "drop", "lost", "disconnect", "malformed", "slow", "cancel"]
+Kind = Literal[
+    "error",
+    "model",
+    "timeout",
+    "hang",
+    "drop",
+    "lost",
+    "disconnect",
+    "malformed",
+    "wrong_type",
+    "huge",
+    "doubled",
+    "slow",
+    "held",
+    "cancel",
+]
+
+HUGE_CHARACTERS = 20_000_000
+"""More than one message of the wire may hold."""
 
 _BY_PROXY_NAME = {
     "retrieve_knowledge": "retrieve_knowledge_base",
@@ -35,13 +54,19 @@ def action_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Fault:
-    """One way a call can fail. `after` (stream calls only): items delivered before it strikes."""
+    """One way a call can fail. `after` (stream calls only): items delivered before it strikes.
+
+    `depth`: so deep in the answer the types are wrong. `gate` and `then`: what a held answer waits for, and becomes.
+    """
 
     kind: Kind
     text: str = ""
     seconds: float | None = None
     reply: dict[str, Any] = field(default_factory=dict)
     after: int = 0
+    depth: int = 0
+    gate: asyncio.Event | None = None
+    then: Fault | None = None
 
     @classmethod
     def error(cls, text: str = "The Host could not do this", *, after: int = 0) -> Fault:
@@ -85,6 +110,26 @@ class Fault:
         return cls("malformed", reply=reply or {}, after=after)
 
     @classmethod
+    def wrong_type(cls, depth: int = 0) -> Fault:
+        """The right answer, but its values, or those so much deeper, are of other types."""
+        return cls("wrong_type", depth=depth)
+
+    @classmethod
+    def huge(cls) -> Fault:
+        """The right answer and 20 MB beside it."""
+        return cls("huge")
+
+    @classmethod
+    def doubled(cls) -> Fault:
+        """The right answer, and the same message once more; of a stream each of its messages."""
+        return cls("doubled")
+
+    @classmethod
+    def held(cls, gate: asyncio.Event, then: Fault | None = None) -> Fault:
+        """The answer comes once the gate is open: that of another fault, or the right one."""
+        return cls("held", gate=gate, then=then)
+
+    @classmethod
     def slow(cls, seconds: float = 0.05, *, after: int = 0) -> Fault:
         """The right answer, `seconds` later."""
         return cls("slow", seconds=seconds, after=after)
@@ -93,6 +138,27 @@ class Fault:
     def cancel(cls, *, after: int = 0) -> Fault:
         """The run's `cancel_requested_at` is set as this call arrives; the answer is the right one."""
         return cls("cancel", after=after)
+
+
+def bent(fault: Fault, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer as a fault leaves it."""
+    if fault.kind == "huge":
+        return {**answer, "padding": "x" * HUGE_CHARACTERS}
+    return _of_other_types(answer, fault.depth) if fault.kind == "wrong_type" else answer
+
+
+def _of_other_types(value: Any, depth: int) -> Any:
+    if isinstance(value, dict):
+        return {key: _of_other_types(one, depth - 1) if depth else _other(one) for key, one in value.items()}
+    if isinstance(value, list) and depth:
+        return [_of_other_types(one, depth - 1) for one in value]
+    return _other(value)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, str):
+        return 7
+    return {"x": 1} if value is None else ["x"] if isinstance(value, dict) else "x"
 
 
 class Hooks:

@@ -20,7 +20,7 @@ from langbot_plugin.runtime.io.handler import MAX_PROTOCOL_ERROR_CHARS
 
 from .actions import Actions
 from .codec import InlineCodec
-from .faults import Fault
+from .faults import Fault, bent
 from .plugin import files_folder
 from .records import Call, CallLog
 from .script import Json
@@ -90,11 +90,18 @@ class HostHandler(InlineCodec):
         _call.set(self.log.by_seq.get(req_data.get("seq_id", -1)))
         await super()._handle_action(req_data, control_scope=control_scope)
 
+    async def _send_message(
+        self, payload: Any, *, action_context: Any = None, blocking_scope: str | None = None
+    ) -> None:
+        fault = _fault()
+        for _ in range(2 if fault is not None and fault.kind == "doubled" else 1):
+            await super()._send_message(payload, action_context=action_context, blocking_scope=blocking_scope)
+
     def _unary(self, action: str) -> Callable[[Json], Any]:
         async def serve(data: Json) -> ActionResponse:
             try:
                 await self._strike(_fault(), data)
-                return ActionResponse.success(await self._work(action, data))
+                return _answered(await self._work(action, data))
             except _Struck as struck:
                 return struck.response
             except Exception as error:  # noqa: BLE001  # the SDK's handler turns any exception into a text
@@ -125,7 +132,7 @@ class HostHandler(InlineCodec):
                 await self._strike(fault, data)
             async with aclosing(self.served.stream(data)) as events:
                 async for event in self._struck_midway(events, fault, data):
-                    yield ActionResponse.success(event)
+                    yield _answered(event)
         except _Struck as struck:
             yield struck.response
         except Exception as error:  # noqa: BLE001  # as above
@@ -154,6 +161,10 @@ class HostHandler(InlineCodec):
                 await asyncio.Event().wait()
             case "slow":
                 await asyncio.sleep(fault.seconds or 0)
+            case "held":
+                assert fault.gate is not None
+                await fault.gate.wait()
+                await self._strike(fault.then, data)
             case "cancel":
                 self._cancel(data)
 
@@ -183,6 +194,11 @@ class HostHandler(InlineCodec):
 def _fault() -> Fault | None:
     call = _call.get()
     return None if call is None else call.fault
+
+
+def _answered(answer: Json) -> ActionResponse:
+    fault = _fault()
+    return ActionResponse.success(answer if fault is None else bent(fault, answer))
 
 
 def _action() -> str:
