@@ -6,6 +6,7 @@ AgentError
 ├── ModelFailed             one model could not answer; `cause` says why; the next model may
 │   ├── BrokenOff             it failed when the beginning of its reply was read already (`runner.turn`)
 │   ├── StepTimedOut          it took longer than one step may take (`runner.turn`)
+│   ├── Hangs                 nothing at all came of it while another could answer (`runner.turn`)
 │   └── CountFailed           a request could not be counted for it (`runner.context.meter`)
 ├── RunFault                the run ends; `code` and text are for the bot's owner (C8)
 │   ├── NoUsableModel         nothing authorised is configured

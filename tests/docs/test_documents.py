@@ -165,8 +165,8 @@ def test_the_walk_names_every_module_and_room_of_the_agent() -> None:
 def rules_of(cell: str) -> list[str]:
     """`B1–B3, C4` as single rules."""
     found: list[str] = []
-    for first, last in re.findall(r"([A-Z]\d)(?:–([A-Z]\d))?", cell):
-        found += [f"{first[0]}{number}" for number in range(int(first[1]), int((last or first)[1]) + 1)]
+    for first, last in re.findall(r"([A-Z]\d+)(?:–([A-Z]\d+))?", cell):
+        found += [f"{first[0]}{number}" for number in range(int(first[1:]), int((last or first)[1:]) + 1)]
     return found
 
 
