@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -120,7 +120,7 @@ async def test_K7_what_one_model_did_not_take_is_not_kept_from_another() -> None
 
 async def test_K7_pictures_that_a_model_refused_are_named_and_those_of_tools_are_words_for_it() -> None:
     picture = Tool("look", result=[{"type": "image_base64", "image_base64": PIXEL}, {"type": "text", "text": "a map"}])
-    replies = iter([LOOK, "A map."])
+    replies: Iterator[Reply | str] = iter([LOOK, "A map."])
 
     def reply(request: ModelRequest) -> Reply | str:
         return next(replies) if no_pictures(request) else REFUSED
@@ -168,7 +168,7 @@ async def test_K7_calls_of_the_history_are_words_where_no_tool_is_left_to_offer(
 
 async def test_K7_a_second_change_in_a_later_turn_keeps_the_first() -> None:
     picture = Tool("look", result=[{"type": "image_base64", "image_base64": PIXEL}])
-    replies = iter([LOOK, "Done."])
+    replies: Iterator[Reply | str] = iter([LOOK, "Done."])
 
     def reply(request: ModelRequest) -> Reply | str:
         return next(replies) if request.level is None and no_pictures(request) else REFUSED
