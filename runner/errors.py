@@ -64,6 +64,7 @@ class ModelTrouble(StrEnum):
     REASONING_REFUSED = "reasoning_refused"
     EMPTY = "empty"
     FILTERED = "content_filter"  # the provider's filter let nothing of the reply through (K6)
+    UNREADABLE = "unreadable"  # a reply came, in a shape that is none
     BROKEN = "broken"  # the engine cannot run here at all (S0)
     OTHER = "other"
 

@@ -91,6 +91,7 @@ class Turns:
         self._refusals = refusals or Refusals()
         self._first_event = first_event
         self._sent: Request | None = None
+        self._begun = False
         self._concludes_bare = False
         self._told_of: set[str] = set()
         self._left: set[asyncio.Task[None]] = set()
@@ -177,7 +178,7 @@ class Turns:
         without = self._without(model.id, conclude=conclude)
         self._visible.begin_turn()
         self._manner.begin(model.id, conclude=conclude, unforced=Step.FORCING in without)
-        self._sent = None
+        self._sent, self._begun = None, False
         with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
             request = self._sent = await self._request(model.id, without, conclude=conclude)
         reader = ReplyReader(model.id)
@@ -236,6 +237,8 @@ class Turns:
             if step is not None:
                 raise StepTimedOut(model.id, late.seconds) from late
             raise Hangs(model.id, late.seconds) from late
+        finally:
+            self._begun = waiting.began_after is not None
         if first_event is not None and waiting.began_after is not None:
             first_event.began(waiting.began_after)
 
@@ -262,7 +265,7 @@ class Turns:
 
     def _possible(self, failure: ModelFailed, model: Model) -> frozenset[Step]:
         """The steps that would change what the model refused, and may be about the reason."""
-        against = steps_against(failure.cause)
+        against = frozenset() if self._begun else steps_against(failure.cause)
         level = frozenset({Step.LEVEL}) if model.has_level else frozenset()
         if isinstance(failure, CountFailed):
             pictures = steps_in(self._view.whole) & {Step.PICTURES}

@@ -17,6 +17,9 @@ from runner.models.refusals import Refusals, Step
 from runner.models.reply import ReplyReader
 from runner.models.trouble import trouble_of
 
+_NO_REFUSAL = {HostFailure.DENIED: ModelTrouble.DENIED, HostFailure.MALFORMED: ModelTrouble.UNREADABLE}
+"""What failed on the way, whatever the words: the model has refused nothing (K7)."""
+
 
 class HostModel:
     """Asks one model through the Host; raises ModelFailed. `refusals` say whether its reasoning level goes along."""
@@ -81,8 +84,7 @@ class HostModel:
         )
 
     def _failed(self, failure: HostCallFailed) -> ModelFailed:
-        cause = ModelTrouble.DENIED if failure.kind is HostFailure.DENIED else trouble_of(failure)
-        return ModelFailed(self.id, cause, str(failure))
+        return ModelFailed(self.id, _NO_REFUSAL.get(failure.kind) or trouble_of(failure), str(failure))
 
 
 def _as_chunk(message: Message) -> MessageChunk:

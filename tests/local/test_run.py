@@ -138,7 +138,9 @@ async def test_S3_a_tool_that_is_gone_by_the_next_step_is_not_called() -> None:
 
 
 async def test_S0_an_error_of_the_provider_is_told_in_its_words() -> None:
-    parts = await parts_of(Scripted(RuntimeError("out of memory")), asking())
+    provider = Scripted(RuntimeError("out of memory"))
+    parts = await parts_of(provider, asking())
+    assert len(provider.requests) == 1, "an engine refuses no tools, so it is not asked without them (K7)"
     assert types_of(parts) == ["message-start", "error"]
     assert isinstance(parts[-1], Error)
     assert "out of memory" in parts[-1].text

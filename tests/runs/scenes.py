@@ -16,6 +16,9 @@ TERMINAL = ("run.completed", "run.failed")
 PRIVATE = ("_localagent", "localagent")
 """Prefixes of the keys that never reach a provider (B6)."""
 
+IN_WORDS = "[look was called with"
+"""How a call begins that a model without tools is told in words."""
+
 LOOK = Reply(tool_calls=[ToolCall("look")])
 LOOKING = Reply("Looking.", tool_calls=[ToolCall("look")])
 """A call of the tool `look`, alone and behind a word."""
@@ -47,7 +50,7 @@ def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
     take over at any turn."""
 
     def reply(request: ModelRequest) -> Reply:
-        done = sum(1 for message in request.messages if message.get("tool_calls"))
+        done = sum(1 for message in request.messages if message.get("tool_calls")) + request.text.count(IN_WORDS)
         if done < rounds:
             return Reply(f"{name} looks. ", tool_calls=[ToolCall("look")])
         return Reply(f"{name} knows", chunks=3)

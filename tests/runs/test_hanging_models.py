@@ -91,3 +91,11 @@ async def test_K8_where_every_model_hangs_the_last_one_has_the_rest_of_the_time(
     assert [request.model for request in run.requests] == ["m1", "m2"]
     assert run.final_text == say(Notice.TIME_LIMIT, Locale.EN_US)
     await assert_sound(host, run)
+
+
+async def test_K8_a_silence_is_no_refusal_however_full_the_window_is() -> None:
+    full = {"context-window-tokens": 1_000, "context-reserve-tokens": 250}
+    host = host_with(models=[Model("m1", replies=[HANGS]), Model("m2", replies=["Here."])], config=full)
+    run = await host.say("word " * 690)
+    assert run.requests[0].tokens > 650, "near the window, where other failures are tried once more with less (C7)"
+    assert [request.model for request in run.requests] == ["m1", "m2"]

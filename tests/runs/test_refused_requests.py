@@ -198,3 +198,10 @@ async def test_K7_a_forced_conclusion_that_is_refused_is_asked_for_without_tools
     assert [first.final_text, second.final_text] == ["What I know."] * 2
     assert [len(first.requests), len(second.requests)] == [4, 3]
     await assert_sound(host, second)
+
+
+async def test_K7_a_reply_that_had_begun_was_no_refusal() -> None:
+    broken = Reply("x", reasoning="hm hm hm", error=Reason.UNKNOWN, error_after=1)
+    models = [Model("m1", replies=[broken]), Model("m2", replies=["Here."])]
+    run = await host_with(models=models, tools=[words()], config={"remove-think": True}).say("go")
+    assert [(request.model, request.tool_names) for request in run.requests] == [("m1", ["look"]), ("m2", ["look"])]
