@@ -265,14 +265,16 @@ class Turns:
 
     def _possible(self, failure: ModelFailed, model: Model) -> frozenset[Step]:
         """The steps that would change what the model refused, and may be about the reason."""
-        against = frozenset() if self._begun else steps_against(failure.cause)
         level = frozenset({Step.LEVEL}) if model.has_level else frozenset()
         if isinstance(failure, CountFailed):
+            against = steps_against(failure.cause, is_last=True)
             pictures = steps_in(self._view.whole) & {Step.PICTURES}
             return against & (level | pictures) if failure.offered else frozenset()
         if self._sent is None or isinstance(failure, Hangs):
             return frozenset()
         overflow = self._view.overflow(failure)
+        is_last = self._models.lineup.is_last
+        against = frozenset() if self._begun else steps_against(failure.cause, is_last=is_last)
         found = frozenset() if overflow is Overflow.SAID else against & (level | steps_in(self._sent))
         fits_less = overflow is not Overflow.NONE and self._view.may_tighten(model.id)
         return found | {Step.SIZE} if fits_less else found

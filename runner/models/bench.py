@@ -80,7 +80,7 @@ class Bench:
             try:
                 reply = await self._written_once(model, request, over, seconds)
             except ModelFailed as failure:
-                possible = steps_against(failure.cause) & {Step.LEVEL} if model.has_level else ()
+                possible = steps_against(failure.cause, is_last=False) & {Step.LEVEL} if model.has_level else ()
                 if self.refusals.next(model.id, failure.cause, possible) is None:
                     raise
             else:

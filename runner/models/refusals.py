@@ -60,11 +60,7 @@ REMEMBERED: Final = 24 * 60 * 60.0
 
 _FORCING: Final = frozenset({"tool_choice", "response_format", "temperature"})
 _ANY_STEP: Final = frozenset(Step)
-_MAY_HELP: Final = {
-    ModelTrouble.REASONING_REFUSED: frozenset({Step.LEVEL}),
-    ModelTrouble.BAD_REQUEST: _ANY_STEP,
-    ModelTrouble.OTHER: _ANY_STEP,
-}
+_MAY_HELP: Final = {ModelTrouble.REASONING_REFUSED: frozenset({Step.LEVEL}), ModelTrouble.BAD_REQUEST: _ANY_STEP}
 _CERTAINLY_REFUSED: Final = frozenset({ModelTrouble.REASONING_REFUSED, ModelTrouble.BAD_REQUEST})
 """Any other failure may have passed by itself while the request was changed."""
 
@@ -72,8 +68,14 @@ _MAYBE: Final = "?"
 """Behind the name of a step that seemed to help against such a failure: it counts when it does so again."""
 
 
-def steps_against(trouble: ModelTrouble) -> frozenset[Step]:
-    """The steps that may help against a failure; none where a request was not refused, as with a time-out."""
+def steps_against(trouble: ModelTrouble, *, is_last: bool) -> frozenset[Step]:
+    """The steps that may help against a failure; none where a request was not refused, as with a time-out.
+
+    An error without any reason is a server in trouble more often than a refusal: the next model is the better step
+    then, and these are for the last one (`is_last`).
+    """
+    if trouble is ModelTrouble.OTHER and is_last:
+        return _ANY_STEP
     return _MAY_HELP.get(trouble, frozenset())
 
 
@@ -102,6 +104,7 @@ class _Tries:
     made: set[Step] = field(default_factory=set)
     refused: int = 0
     certain: bool = False
+    with_turns: bool = False
 
 
 class Refusals:
@@ -139,6 +142,7 @@ class Refusals:
         tries.certain = trouble in _CERTAINLY_REFUSED and Step.SIZE not in possible
         free = self._steps & set(possible) - tries.start - tries.made
         step = next((step for step in Step if step in free), None)
+        tries.with_turns = Step.TOOL_TURNS in possible
         if step is None or tries.refused >= MOST_REQUESTS:
             return None
         tries.made.add(step)
@@ -149,11 +153,16 @@ class Refusals:
         return step
 
     def took(self, model_id: str) -> None:
-        """The model took a request: the last step helped, and it stays for the run, with those before it."""
+        """The model took a request: the last step helped, and it stays for the run, with those before it.
+
+        Where calls became words together with the tools, the words alone are what the next run tries: it keeps tools.
+        """
         tries = self._tries(model_id)
         if not tries.now:
             return
         helped, tries.start, tries.now = tries.now[-1], tries.start.union(tries.now), []
+        if helped is Step.TOOLS and tries.with_turns:
+            helped = Step.TOOL_TURNS
         certain = tries.certain or helped.value + _MAYBE in self._recent(model_id)
         self._remember(model_id, helped.value if certain else helped.value + _MAYBE)
 

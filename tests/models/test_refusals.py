@@ -119,6 +119,19 @@ def test_K7_a_run_that_begins_with_what_helped_goes_on_from_there() -> None:
     assert days.run().next("m1", BAD, {Step.TOOLS, Step.PICTURES}) is None
 
 
+def test_K7_where_calls_became_words_with_the_tools_the_next_run_tries_the_words_alone() -> None:
+    days, both = Days(), {Step.TOOLS, Step.TOOL_TURNS}
+    first = days.run()
+    assert first.next("m1", BAD, both) is Step.TOOLS
+    first.took("m1")
+    assert first.without("m1") == {Step.TOOLS}
+    second = days.run()
+    assert second.without("m1") == {Step.TOOL_TURNS}
+    assert second.next("m1", BAD, {Step.TOOLS}) is Step.TOOLS, "if the words alone are not enough"
+    second.took("m1")
+    assert days.run().without("m1") == both
+
+
 def test_K7_a_failure_that_may_have_passed_by_itself_teaches_nothing_the_first_time() -> None:
     days = Days()
     for known in (frozenset(), frozenset({Step.TOOLS})):
@@ -129,10 +142,11 @@ def test_K7_a_failure_that_may_have_passed_by_itself_teaches_nothing_the_first_t
         assert days.run().without("m1") == known
 
 
+@pytest.mark.parametrize("is_last", [True, False])
 @pytest.mark.parametrize("trouble", ModelTrouble)
-def test_K7_only_a_request_that_was_refused_is_changed(trouble: ModelTrouble) -> None:
-    steps = steps_against(trouble)
-    if trouble in (BAD, OTHER):
+def test_K7_only_a_request_that_was_or_may_have_been_refused_is_changed(trouble: ModelTrouble, is_last: bool) -> None:
+    steps = steps_against(trouble, is_last=is_last)
+    if trouble is BAD or (trouble is OTHER and is_last):
         assert steps == set(Step)
     else:
         assert steps == ({Step.LEVEL} if trouble is ModelTrouble.REASONING_REFUSED else set())

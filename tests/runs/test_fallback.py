@@ -10,7 +10,7 @@ from tests.host import LANGUAGES, Fault, Language, Model, Reason, Reply, Tool, T
 
 from .scenes import LOOK, assert_sound, broken_rules, host_with, rows
 
-FAILS = Reply(error=Reason.AUTHENTICATION)
+FAILS = Reply(error=Reason.API_ERROR)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -75,8 +75,8 @@ PASSING = (
 """A call that gets no answer it could use, in each way it can happen."""
 
 
-REFUSALS = (Reason.BAD_REQUEST, Reason.NOT_FOUND, Reason.API_ERROR, Reason.UNKNOWN)
-"""Reasons of a provider that may mean that it does not take the request."""
+UNNAMED = (Reason.NOT_FOUND, Reason.API_ERROR, Reason.UNKNOWN)
+"""Reasons that may mean that a provider does not take the request, or that it is in trouble."""
 
 
 def without_loss(action: str, occurrences: Sequence[int], **more: object) -> Iterator[Row]:
@@ -110,19 +110,24 @@ def counting() -> Iterator[Row]:
 def answering(action: str, operations: frozenset[str]) -> Iterator[Row]:
     """A model that fails is replaced by the next one, at any turn, while the turn has shown nothing (C1).
 
-    Where it may have refused the request, it is asked once more first, without tools (K7).
+    One that refused the request is asked once more first, without tools; the last one after an unnamed error, too (K7).
     """
     second = "m2 looks. \n\nm2 looks. \n\nm2 knows"
     middle = "m1 looks. \n\nm2 looks. \n\nm2 knows"
     last = "m1 looks. \n\nm1 looks. \n\nm2 knows"
-    for reason in (Reason.AUTHENTICATION, Reason.RATE_LIMIT, Reason.TIMEOUT):
-        yield Row(action, Fault.model(reason), answer=second, operations=operations)
-    for refusal in (Fault.error(), *map(Fault.model, REFUSALS)):
-        for nth in (1, 2, 3):
-            yield Row(action, refusal, nth, operations=operations)
-        yield Row(action, refusal, 1, 2, answer=second, operations=operations)
-        yield Row(action, refusal, models=1, operations=operations)
-        yield failed(Row(action, refusal, times=ALWAYS, operations=operations), "runner.models_failed")
+    own = (Reason.CONNECTION, Reason.CONTEXT_LENGTH, Reason.BAD_REQUEST)
+    reasons = tuple(Fault.model(reason) for reason in Reason if reason not in own)
+    for reason in reasons:
+        yield Row(action, reason, answer=second, operations=operations)
+    refusal = Fault.model(Reason.BAD_REQUEST)
+    for nth in (1, 2, 3):
+        yield Row(action, refusal, nth, operations=operations)
+    yield Row(action, refusal, 1, 2, answer=second, operations=operations)
+    for fault in (refusal, Fault.error(), *map(Fault.model, UNNAMED)):
+        yield Row(action, fault, models=1, operations=operations)
+        yield failed(Row(action, fault, times=ALWAYS, operations=operations), "runner.models_failed")
+    for nth, answer in enumerate((second, middle, last), 1):
+        yield Row(action, Fault.error(), nth, answer=answer, operations=operations)
     for fault in PASSING[1:]:
         for nth, answer in enumerate((second, middle, last), 1):
             yield Row(action, fault, nth, answer=answer, operations=operations)

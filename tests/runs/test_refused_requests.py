@@ -46,20 +46,28 @@ def asked(run: object) -> list[str]:
     return [request.model for request in run.requests]  # type: ignore[attr-defined]  # a record of the test host
 
 
+@pytest.mark.parametrize("more", [True, False])
 @pytest.mark.parametrize("reason", [Reason.BAD_REQUEST, Reason.NOT_FOUND, Reason.API_ERROR, Reason.UNKNOWN])
-async def test_K7_a_model_without_tools_answers_and_its_owner_reads_what_was_changed(reason: Reason) -> None:
+async def test_K7_a_model_without_tools_answers_and_its_owner_reads_what_was_changed(
+    reason: Reason, more: bool
+) -> None:
     def reply(request: ModelRequest) -> Reply:
         return Reply("Here.") if no_tools(request) else Reply(error=reason)
 
-    host = host_with(models=[Model("m1", default=reply), Model("m2")], tools=[words()])
+    others = [Model("m0", default=Reply(error=Reason.RATE_LIMIT))]
+    behind = [Model("m2")] if reason is Reason.BAD_REQUEST and more else []
+    host = host_with(models=[*others, Model("m1", default=reply), *behind], tools=[words()])
     run = await host.say("go")
     assert run.final_text == "Here."
-    assert asked(run) == ["m1", "m1"]
+    assert asked(run) == ["m0", "m1", "m1"]
     assert [log for log in run.logs if "asked again without tools" in log]
     await assert_sound(host, run)
 
 
-@pytest.mark.parametrize("reason", [Reason.RATE_LIMIT, Reason.AUTHENTICATION, Reason.TIMEOUT, Reason.CONNECTION])
+UNNAMED = [Reason.NOT_FOUND, Reason.API_ERROR, Reason.UNKNOWN]
+
+
+@pytest.mark.parametrize("reason", [*UNNAMED, Reason.RATE_LIMIT, Reason.AUTHENTICATION, Reason.TIMEOUT])
 async def test_K7_what_was_no_refusal_goes_straight_to_the_next_model(reason: Reason) -> None:
     models = [Model("m1", default=Reply(error=reason)), Model("m2", replies=["Here."])]
     run = await host_with(models=models, tools=[words()]).say("go", images=[PIXEL])
@@ -156,6 +164,16 @@ async def test_K7_calls_of_the_history_reach_a_model_without_tools_as_words() ->
     await assert_sound(host, run)
 
 
+async def test_K7_a_model_that_only_minds_replayed_calls_has_its_tools_again_in_the_next_run() -> None:
+    def reply(request: ModelRequest) -> Reply:
+        return REFUSED if "tool" in request.roles else Reply(f"{len(request.funcs)} tools")
+
+    host = host_with(models=[Model("m1", replies=[LOOK, "fine"], default=reply)], tools=[words("data")])
+    await host.say("one")
+    answers = [(await host.say(text)).final_text for text in ("two", "three", "four")]
+    assert answers == ["0 tools", "1 tools", "1 tools"]
+
+
 async def test_K7_calls_of_the_history_are_words_where_no_tool_is_left_to_offer() -> None:
     host = host_with(replies=[LOOK, "fine"], tools=[words("data")])
     await host.say("one")
@@ -201,7 +219,7 @@ async def test_K7_a_forced_conclusion_that_is_refused_is_asked_for_without_tools
 
 
 async def test_K7_a_reply_that_had_begun_was_no_refusal() -> None:
-    broken = Reply("x", reasoning="hm hm hm", error=Reason.UNKNOWN, error_after=1)
+    broken = Reply("x", reasoning="hm hm hm", error=Reason.BAD_REQUEST, error_after=1)
     models = [Model("m1", replies=[broken]), Model("m2", replies=["Here."])]
     run = await host_with(models=models, tools=[words()], config={"remove-think": True}).say("go")
     assert [(request.model, request.tool_names) for request in run.requests] == [("m1", ["look"]), ("m2", ["look"])]
