@@ -14,7 +14,7 @@ from tests.providers.scene import finder, scene
 
 FIND = calls("find", {"q": "tea"})
 LIMITED = Fails(429, "rate limit reached")
-"""No refusal of the request: LiteLLM tells a 503 of some providers as one, and then the same model is asked again (K7)."""
+"""No refusal of the request. LiteLLM tells a 503 of some providers as one, and then the same model is asked again."""
 
 MISTRAL = Case("mistral-chat-completions", "mistral-large-latest", Mistral)
 KIMI = Case("moonshot-chat-completions", "kimi-k2.6", Kimi)
