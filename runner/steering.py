@@ -37,6 +37,7 @@ class Steering:
     newest_text: str = ""
     _heard: set[str] = field(default_factory=set)
     _recovered: set[str] = field(default_factory=set)
+    _doubtful: bool = False
 
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
@@ -44,7 +45,8 @@ class Steering:
         A pull that fails twice is counted and treated as silence: the answer matters more (Q4).
         """
         items, sure = await self._items()
-        missed = () if sure else await self._missed()
+        self._doubtful = self._doubtful or not sure
+        missed = await self._missed() if self._doubtful else ()
         if not items and not missed:
             return None
         self.pulled += len(missed) + len(items)
@@ -68,7 +70,7 @@ class Steering:
         return (), False
 
     async def _missed(self) -> Sequence[TranscriptItem]:
-        """Follow-ups that got lost on their way, oldest first.
+        """Follow-ups that got lost on their way, oldest first; looked for until the transcript could be read.
 
         The Host hands out each once, so what is lost with a reply, or is too large for one (a picture of 8 MB), never
         comes again. The transcript has what was said, with words for the pictures.
@@ -78,7 +80,9 @@ class Steering:
         try:
             page = await self.host.history_page(limit=STEERING_LIMIT)
         except HostCallFailed:
+            self.failed_pulls = max(1, self.failed_pulls)  # what the lost reply held nobody can say
             return ()
+        self._doubtful = False
         newer = rows_after(page.items, self.event_id)
         known = self._heard | self._recovered
         missed = [item for item in newer if item.role == "user" and item.event_id not in known]

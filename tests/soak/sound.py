@@ -60,10 +60,10 @@ def _answer(host: TestHost, run: RunRecord) -> Iterator[str]:
         yield f"the history holds {kept!r} of the answer {run.final_text!r}"
 
 
-async def leftovers(host: TestHost) -> list[str]:
-    """What the runs so far have left behind: tasks and open calls."""
+async def leftovers(host: TestHost, seconds: float = QUIET_SECONDS) -> list[str]:
+    """What the runs so far have left behind: tasks and open calls. The Host may work on for so long."""
     try:
-        async with asyncio.timeout(QUIET_SECONDS):
+        async with asyncio.timeout(seconds):
             await host.idle()
     except TimeoutError:
         return ["the Host still works for a run that is over"]

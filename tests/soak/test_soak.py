@@ -11,6 +11,7 @@ import pytest
 from tests.host import Model, RunRecord, TestHost
 from tests.runs.planted import Plants
 from tests.runs.scenes import host_with
+from tests.seeds import SEED
 
 from .__main__ import soak
 from .chat import Chat
@@ -18,7 +19,6 @@ from .mind import CALM
 from .sound import breaches, leftovers, unaffected
 
 CHATS = int(os.environ.get("LOCALAGENT_SOAK_CHATS", "36"))
-SEED = 20_000
 
 
 async def test_Q4_whatever_happens_in_a_chat_every_run_ends_well_and_the_next_is_unaffected(

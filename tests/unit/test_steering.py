@@ -151,6 +151,18 @@ async def test_Q4_a_transcript_that_is_away_leaves_what_came() -> None:
     handler.answers["history_page"] = RuntimeError("away")
     turn = await pulled.pull()
     assert turn is not None and turn.text() == "[Bob] and?"
+    assert pulled.failed_pulls == 1, "that somebody may have got no reply stands in the log"
+
+
+async def test_G1_a_transcript_that_was_away_is_looked_at_when_it_is_back() -> None:
+    pulled, handler = recovering([LOST, {"items": []}, {"items": []}, {"items": []}], ROWS)
+    there, handler.answers["history_page"] = handler.answers["history_page"], RuntimeError("away")
+    assert await pulled.pull() is None
+    handler.answers["history_page"] = there
+    turn = await pulled.pull()
+    assert turn is not None and turn.text() == "[Ann] look\n> [image]"
+    assert await pulled.pull() is None
+    assert len(handler.requests("history_page")) == 2
 
 
 async def test_G1_where_the_host_offers_no_steering_it_is_not_asked() -> None:
