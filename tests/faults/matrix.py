@@ -12,6 +12,7 @@ from typing import Final
 
 from tests.host import Fault, RunRecord, TestHost
 from tests.host.faults import action_name
+from tests.host.script import Json
 from tests.host.steered import run_steered
 from tests.runs.planted import Plants
 from tests.soak.mind import CALM
@@ -22,9 +23,9 @@ from .stages import SECONDS, STAGES, Stage
 QUIET_SECONDS: Final = 400.0
 """How long the Host may work on for a run that is over: longer than any call of its own."""
 
-_TOKENS: Final = {"tokens": 7}
-_PAGE: Final = {"items": [], "next_cursor": None, "has_more": False}
-_RESULT: Final = {"result": "found"}
+_TOKENS: Final[Json] = {"tokens": 7}
+_PAGE: Final[Json] = {"items": [], "next_cursor": None, "has_more": False}
+_RESULT: Final[Json] = {"result": "found"}
 _PAGED: Final = frozenset({"history_page", "steering_pull", "run_list", "run_events_page", "export_box_files"})
 _RESULTS: Final = frozenset({"call_tool", "call_platform_api", "reply_stream"})
 
