@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from runner.conversation.speakers import Speakers
 from runner.conversation.units import Part, Text, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import STEERING_LIMIT, Host
+
+_LOOK_SECONDS = 5.0
+"""How long each look elsewhere may take where a pull was lost: the answer waits, and each pull looks until one did."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Steering:
     newest_text: str = ""
     _heard: set[str] = field(default_factory=set)
     _recovered: set[str] = field(default_factory=set)
+    _doubtful: bool = False
 
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
@@ -44,14 +49,19 @@ class Steering:
         A pull that fails twice is counted and treated as silence: the answer matters more (Q4).
         """
         items, sure = await self._items()
-        missed = () if sure else await self._missed()
+        self._doubtful = self._doubtful or not sure
+        self._count(items)  # before anything else is awaited: a run that ends meanwhile names them
+        missed = await self._missed() if self._doubtful else ()
+        self._count(missed)
         if not items and not missed:
             return None
-        self.pulled += len(missed) + len(items)
-        self.unanswered += len(missed) + len(items)
         parts = [*map(self._row_part, missed), *(part for item in items for part in self._parts(item))]
         self.newest_text = items[-1].input.to_text() if items else missed[-1].content or self.newest_text
         return UserTurn(tuple(parts))
+
+    def _count(self, messages: Sequence[object]) -> None:
+        self.pulled += len(messages)
+        self.unanswered += len(messages)
 
     async def _items(self) -> tuple[Sequence[SteeringInputItem], bool]:
         """What the Host hands over, and whether that is sure to be all."""
@@ -68,29 +78,39 @@ class Steering:
         return (), False
 
     async def _missed(self) -> Sequence[TranscriptItem]:
-        """Follow-ups that got lost on their way, oldest first.
+        """Follow-ups that got lost on their way, oldest first; looked for until the transcript could be read.
 
         The Host hands out each once, so what is lost with a reply, or is too large for one (a picture of 8 MB), never
         comes again. The transcript has what was said, with words for the pictures.
         """
         if self.event_id is None:
             return ()
-        try:
-            page = await self.host.history_page(limit=STEERING_LIMIT)
-        except HostCallFailed:
+        items = await self._newest_rows()
+        if all(item.event_id != self.event_id for item in items):
+            self.failed_pulls = max(1, self.failed_pulls)  # what the lost reply held nobody can say
             return ()
-        newer = rows_after(page.items, self.event_id)
+        newer = rows_after(items, self.event_id)
         known = self._heard | self._recovered
         missed = [item for item in newer if item.role == "user" and item.event_id not in known]
         missed = await self._ours(missed) if missed else []
         self._recovered.update(item.event_id for item in missed)
+        self._doubtful = False
         return missed
+
+    async def _newest_rows(self) -> Sequence[TranscriptItem]:
+        """The newest of the transcript, newest first; none where it cannot be read."""
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                return (await self.host.history_page(limit=STEERING_LIMIT)).items
+        except (HostCallFailed, TimeoutError):
+            return ()
 
     async def _ours(self, missed: Sequence[TranscriptItem]) -> list[TranscriptItem]:
         """Without messages that other runs of the chat are for: a bot may allow several at once."""
         try:
-            runs = await self.host.runs()
-        except HostCallFailed:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                runs = await self.host.runs()
+        except (HostCallFailed, TimeoutError):
             return list(missed)  # one run at a time is what LangBot does unless it is told otherwise
         own = next((run for run in runs if run.run_id == self.run_id), None)
         others = [run for run in runs if run.run_id != self.run_id]

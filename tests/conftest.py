@@ -1,4 +1,5 @@
-"""For all tests: no clock judges them; in CI none is skipped, and elsewhere what was skipped is said last."""
+"""For all tests: no clock judges them, chance is the same in each run; in CI none is skipped, and elsewhere what was
+skipped is said last."""
 
 from __future__ import annotations
 
@@ -10,11 +11,31 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.seeds import EXAMPLES, SEED, USUAL, give_more_examples
+
 # What a machine that is shared takes its time for says nothing about the code: properties are judged by what holds.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in each run: a green one means something, and a red one can be had again.
+settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=SEED == USUAL
+)
 settings.load_profile("untimed")
 
 _skipped: dict[str, str] = {}
+
+
+@pytest.hookimpl(tryfirst=True)  # before the plugin of hypothesis reads it
+def pytest_configure(config: pytest.Config) -> None:
+    if SEED != USUAL:
+        config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_report_header() -> str:
+    return f"seed {SEED} (LOCALAGENT_SEED), {EXAMPLES} x the examples of each property (LOCALAGENT_EXAMPLES)"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if EXAMPLES != 1:
+        give_more_examples(items)
 
 
 def _in_ci() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
@@ -37,9 +37,11 @@ def test_B4_a_group_message_without_an_actor_is_still_said_by_somebody() -> None
 
 
 @given(st.text(max_size=200))
+@example("SUFFIX")
 def test_B4_a_name_cannot_forge_another_line_or_close_its_brackets(name: str) -> None:
     said = Speakers(True, {"u1": name}).says("u1", "hi")
-    assert said.startswith("[") and said.endswith("] hi")
+    # Somebody may be called as a marker of some model is: then the bracket before the name is a look-alike (S7).
+    assert said.startswith(("[", "⁅")) and said.endswith("] hi")
     inside = said[1 : -len("] hi")]
     assert inside.strip() and not set("[]\n\r") & set(inside) and len(inside) <= 60
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
@@ -17,6 +17,7 @@ from runner.conversation.speakers import Speakers
 from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import Alternation, AssistantTurn, Span, System, Unit, UserTurn
 from runner.conversation.wire import Wire
+from runner.guards import defang
 from tests.unit.border import row
 
 PRIVATE = Speakers()
@@ -110,11 +111,13 @@ def test_B6_remembered_calls_come_back_as_a_legal_sequence(items: list[Transcrip
 
 
 @settings(max_examples=60)
+@example([row("assistant", "[TOOL_CALL")])
 @given(st.lists(ITEMS, max_size=12))
 def test_B5_no_readable_row_is_lost(items: list[TranscriptItem]) -> None:
     rows = [got for item in items if (got := read_row(item)) is not None]
     whole = "\n".join(str(text) for _, text in roles_and_texts(units_of(rows, PRIVATE, ToolMemoryForm.TURNS)))
-    assert all(each.text in whole for each in rows)
+    # What opens a call or a turn in an answer stands there inert, a look-alike in its first character's place (S7).
+    assert all((each.text if each.role == "user" else defang(each.text)) in whole for each in rows)
 
 
 def test_B5_no_rows_are_no_units() -> None:

@@ -17,6 +17,7 @@ from langbot_plugin.api.entities.builtin.platform.message import (
 )
 
 from runner.conversation.quotes import in_words
+from runner.guards import defang
 
 
 def summary(*parts: MessageComponent, said: str = "Is that so?") -> str:
@@ -43,9 +44,11 @@ def test_B4_a_quote_without_words_is_still_one(parts: list[MessageComponent], re
 @given(st.text(max_size=60).filter(lambda text: "type='Quote'" not in text), st.text(max_size=20))
 @example("it's \"so\") ]) \\' (", "yes")
 @example("a\nb", "")
+@example("[TOOL_CALL", "")
 def test_B4_whatever_a_quoted_message_says_is_read_as_it_was_and_ends_where_it_ended(quoted: str, said: str) -> None:
     read = in_words(summary(Plain(text=quoted), said=said))
-    lines = quoted.splitlines() or ["[quoted message]"]
+    # What opens a call or a turn stands there inert, a look-alike in its first character's place (S7).
+    lines = defang(quoted).splitlines() or ["[quoted message]"]
     assert read == "".join(f"> {line}\n" for line in lines) + said
 
 

@@ -134,7 +134,7 @@ def test_every_make_target_that_is_named_is_one(page: Path) -> None:
 @every_page
 def test_every_variable_of_the_environment_that_is_named_is_read_by_the_demo_or_the_tests(page: Path) -> None:
     ours = r"\b(?:MODEL|DEMO|LOCALAGENT)_[A-Z_]*[A-Z]\b"
-    folders = (ROOT / "demo", ROOT / "weights", ROOT / "tests" / "e2e")
+    folders = (ROOT / "demo", ROOT / "weights", ROOT / "tests", ROOT / "tests" / "e2e")
     sources = [ROOT / "Makefile", *(module for folder in folders for module in folder.glob("*.py"))]
     known = {name for source in sources for name in re.findall(ours, text_of(source))}
     assert {name for code in code_in(page) for name in re.findall(ours, code)} <= known

@@ -148,9 +148,9 @@ def bent(fault: Fault, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_other_types(value: Any, depth: int) -> Any:
-    if isinstance(value, dict):
-        return {key: _of_other_types(one, depth - 1) if depth else _other(one) for key, one in value.items()}
-    if isinstance(value, list) and depth:
+    if depth >= 0 and isinstance(value, dict):
+        return {key: _of_other_types(one, depth - 1) for key, one in value.items()}
+    if depth >= 0 and isinstance(value, list):
         return [_of_other_types(one, depth - 1) for one in value]
     return _other(value)
 

@@ -10,11 +10,13 @@ import asyncio
 import selectors
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple, Unpack
 from unittest import mock
 
 _T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
 
 _THREAD_PAUSE = 0.05
 """Seconds of real time to wait for a thread before it is asked again whether there is one."""
@@ -51,7 +53,9 @@ class SteeredLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._steered.passed
 
-    def run_in_executor(self, executor: Any, func: Callable[..., _T], *args: Any) -> Any:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[_Ts]], _T], *args: *_Ts
+    ) -> asyncio.Future[_T]:
         future = super().run_in_executor(executor, func, *args)
         self._steered.threads += 1
         future.add_done_callback(self._one_thread_less)

@@ -71,8 +71,8 @@ async def assert_over(run: RunRecord) -> None:
 
 
 async def assert_quiet(run: RunRecord) -> None:
-    """Within a second the run asks for nothing any more, and waits for nothing."""
-    await asyncio.sleep(1.0)
+    """After one more look at the flag the run asks for nothing any more, and waits for nothing."""
+    await asyncio.sleep(1.5)
     made = len(run.calls)
     await asyncio.sleep(5.0)
     assert run.calls.names[made:] == []

@@ -41,6 +41,9 @@ ACTIONS = (
     "state_get",
     "state_set",
     "reply_stream",
+    "reply_files",
+    "run_list",
+    "get_langbot_version",
 )
 
 
@@ -179,13 +182,15 @@ class Chat:
                 Fault.error(plants.failure(), after=after),
                 Fault.model(random.choice(list(Reason)), after=after),
                 Fault.timeout(after=after),
-                Fault.hang(0.03, after=after),
+                Fault.hang(random.choice((0.03, None)), after=after),
                 Fault.drop(after=after),
                 Fault.lost(),
                 Fault.malformed(after=after),
                 Fault.malformed(plants.reply(), after=after),
-                Fault.slow(0.02),
-                Fault.slow(0.02),
+                Fault.slow(random.choice((0.02, 0.02, 7.0))),
+                Fault.wrong_type(random.choice((0, 1, 2))),
+                Fault.doubled(),
+                Fault.huge() if random.random() < 0.1 else Fault.slow(0.02),
                 Fault.cancel(after=after),
                 Fault.disconnect(after=after) if random.random() < 0.3 else Fault.slow(0.05),
             )

@@ -11,20 +11,19 @@ import pytest
 from tests.host import Model, RunRecord, TestHost
 from tests.runs.planted import Plants
 from tests.runs.scenes import host_with
+from tests.seeds import SEED
 
-from .__main__ import soak
-from .chat import Chat
+from .__main__ import played, soak
 from .mind import CALM
 from .sound import breaches, leftovers, unaffected
 
 CHATS = int(os.environ.get("LOCALAGENT_SOAK_CHATS", "36"))
-SEED = 20_000
 
 
-async def test_Q4_whatever_happens_in_a_chat_every_run_ends_well_and_the_next_is_unaffected(
+def test_Q4_whatever_happens_in_a_chat_every_run_ends_well_and_the_next_is_unaffected(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    report = await soak(SEED, chats=CHATS)
+    report = soak(SEED, chats=CHATS)
     with capsys.disabled():
         print(f"\nsoak from seed {SEED}: {report.text}")  # noqa: T201 - the seed has to be seen
     assert report.findings == []
@@ -33,8 +32,8 @@ async def test_Q4_whatever_happens_in_a_chat_every_run_ends_well_and_the_next_is
     assert len(report.faults) >= 8, "too few kinds of faults struck to prove anything"
 
 
-async def test_Q4_the_same_seed_gives_the_same_chat() -> None:
-    one, other = await Chat(7).play(), await Chat(7).play()
+def test_Q4_the_same_seed_gives_the_same_chat() -> None:
+    one, other = played(7), played(7)
     assert (one.runs, one.faults, one.findings) == (other.runs, other.faults, other.findings)
 
 

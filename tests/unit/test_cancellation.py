@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.resources import AgentResources
 from langbot_plugin.api.proxies.runner import RunnerAPIProxy
+from langbot_plugin.entities.io.actions.enums import ActionType
 from langbot_plugin.entities.io.errors import ConnectionClosedError
 from langbot_plugin.entities.io.resp import ActionResponse, ChunkStatus
 from langbot_plugin.runtime.io.handler import STREAM_WINDOW
@@ -23,11 +24,13 @@ from langbot_plugin.runtime.io.handler import STREAM_WINDOW
 from runner import cancellation
 from runner.cancellation import closed
 from runner.errors import HostCallFailed, HostFailure
+from runner.events import Completed, Event, Failed
 from runner.host import Host, ModelCall, ProxyHost
 from tests.host.codec import InlineCodec
 from tests.host.plugin import files_folder
+from tests.host.steered import run_steered
 from tests.host.wire import connect
-from tests.unit.border import Handler, context, host_over
+from tests.unit.border import STOP, Handler, context, events_of, host_over, said, text_frame
 
 CALL = ModelCall("a", ())
 PAGE = {"items": [], "has_more": False}
@@ -280,3 +283,35 @@ async def _read(host: Host) -> None:
     async with aclosing(events) as owned:
         async for _ in owned:
             pass
+
+
+class Deaf(Handler):
+    """A Host whose stream loses the first cancellation, as the SDK's does while it confirms what it has read."""
+
+    async def call_action_generator(
+        self, action: ActionType, data: dict[str, Any], timeout: float = 15.0
+    ) -> AsyncGenerator[object, None]:
+        self.calls.append((action.value, data))
+        self.streams_open += 1
+        try:
+            yield text_frame("The beginning")
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            await asyncio.Event().wait()
+        finally:
+            self.streams_open -= 1
+
+
+@pytest.mark.parametrize("answers", [{"run_get": STOP}, {}], ids=["stopped", "out of time"])
+def test_I4_a_run_ends_although_a_stream_loses_its_cancellation(answers: dict[str, object]) -> None:
+    handler = Deaf(answers=dict(answers))
+
+    async def play() -> list[Event]:
+        return await events_of(handler, context(config={"timeout": 60}), limit=100)
+
+    events = run_steered(play())
+    assert isinstance(events[-1], Failed if answers else Completed)
+    assert said(events).startswith("The beginning")
+    assert handler.streams_open == 0
+    # One look at the flag stops the run; without one it is looked at once a second until its own end.
+    assert len(handler.requests("run_get")) == 1 if answers else 50 < len(handler.requests("run_get")) < 60

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Text
 from runner.steering import Steering
-from tests.unit.border import Handler, context, follow_up, host_over, row
+from tests.host.steered import run_steered
+from tests.unit.border import Handler, context, follow_up, host_over, row, until
 
 
 def steering(answer: object, *, group: bool = False, apis: dict[str, bool] | None = None) -> tuple[Steering, Handler]:
@@ -146,11 +149,45 @@ async def test_Q4_a_host_that_cannot_list_its_runs_keeps_no_follow_up_back() -> 
     assert turn is not None and turn.text() == "[Ann] look\n> [image]"
 
 
-async def test_Q4_a_transcript_that_is_away_leaves_what_came() -> None:
+@pytest.mark.parametrize("away", [RuntimeError("away"), {}, {"items": [], "has_more": False}], ids=str)
+async def test_Q4_a_transcript_that_is_away_leaves_what_came(away: object) -> None:
+    """A page without the very message of the run is none: that one stands in the transcript before the run begins."""
     pulled, handler = recovering([LOST, {"items": [follow_up("and?")]}], [])
-    handler.answers["history_page"] = RuntimeError("away")
+    handler.answers["history_page"] = away
     turn = await pulled.pull()
     assert turn is not None and turn.text() == "[Bob] and?"
+    assert pulled.failed_pulls == 1, "that somebody may have got no reply stands in the log"
+
+
+async def test_G1_a_transcript_that_was_away_is_looked_at_when_it_is_back() -> None:
+    pulled, handler = recovering([LOST, {"items": []}, {"items": []}, {"items": []}], ROWS)
+    there, handler.answers["history_page"] = handler.answers["history_page"], RuntimeError("away")
+    assert await pulled.pull() is None
+    handler.answers["history_page"] = there
+    turn = await pulled.pull()
+    assert turn is not None and turn.text() == "[Ann] look\n> [image]"
+    assert await pulled.pull() is None
+    assert len(handler.requests("history_page")) == 2
+
+
+async def test_G1_what_was_handed_over_is_counted_although_the_run_ends_while_the_transcript_is_looked_at() -> None:
+    pulled, handler = recovering([LOST, {"items": [follow_up("and?")]}], [])
+    handler.answers["history_page"] = None  # never answers
+    pulling = asyncio.create_task(pulled.pull())
+    await until(lambda: bool(handler.requests("history_page")))
+    pulling.cancel()
+    await asyncio.wait({pulling})
+    assert pulled.unanswered == 1
+
+
+def test_G1_a_transcript_that_hangs_keeps_the_answer_waiting_for_seconds_only() -> None:
+    async def pull() -> tuple[float, int]:
+        pulled, handler = recovering([LOST, {"items": []}], ROWS)
+        handler.answers["history_page"] = None
+        assert await pulled.pull() is None
+        return asyncio.get_running_loop().time(), pulled.failed_pulls
+
+    assert run_steered(pull()) == (5.0, 1)
 
 
 async def test_G1_where_the_host_offers_no_steering_it_is_not_asked() -> None:

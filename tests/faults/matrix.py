@@ -1,0 +1,213 @@
+"""The matrix: its cases, what one of them comes to, and what was wrong with that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+from typing import Final
+
+from tests.host import Fault, RunRecord, TestHost
+from tests.host.faults import action_name
+from tests.host.script import Json
+from tests.host.steered import run_steered
+from tests.runs.planted import Plants
+from tests.soak.mind import CALM
+from tests.soak.sound import breaches, leftovers, unaffected
+
+from .stages import SECONDS, STAGES, Stage
+
+QUIET_SECONDS: Final = 400.0
+"""How long the Host may work on for a run that is over: longer than any call of its own."""
+
+_TOKENS: Final[Json] = {"tokens": 7}
+_PAGE: Final[Json] = {"items": [], "next_cursor": None, "has_more": False}
+_RESULT: Final[Json] = {"result": "found"}
+_PAGED: Final = frozenset({"history_page", "steering_pull", "run_list", "run_events_page", "export_box_files"})
+_RESULTS: Final = frozenset({"call_tool", "call_platform_api", "reply_stream"})
+
+MakeFault = Callable[[str], Fault]
+FAULTS: Final[dict[str, MakeFault]] = {
+    "error": lambda _: Fault.error("database is locked"),
+    "time-out": lambda _: Fault.timeout(),
+    "hang": lambda _: Fault.hang(),
+    "slow": lambda _: Fault.slow(8.0),
+    "cancel": lambda _: Fault.cancel(),
+    "malformed": lambda _: Fault.malformed(),
+    "wrong type": lambda _: Fault.wrong_type(),
+    "wrong type below": lambda _: Fault.wrong_type(1),
+    "20 MB": lambda _: Fault.huge(),
+    "foreign reply": lambda action: Fault.malformed(_TOKENS if action in _PAGED else _PAGE),
+    "foreign result": lambda action: Fault.malformed(_TOKENS if action in _RESULTS else _RESULT),
+    "duplicate reply": lambda _: Fault.doubled(),
+    "dropped": lambda _: Fault.drop(),
+    "lost": lambda _: Fault.lost(),
+    "disconnect": lambda _: Fault.disconnect(),
+}
+MIDWAY: Final[dict[str, MakeFault]] = {
+    "error midway": lambda _: Fault.error("overloaded", after=1),
+    "hang midway": lambda _: Fault.hang(after=1),
+    "malformed midway": lambda _: Fault.malformed(after=1),
+    "dropped midway": lambda _: Fault.drop(after=1),
+    "cancel midway": lambda _: Fault.cancel(after=1),
+    "disconnect midway": lambda _: Fault.disconnect(after=1),
+}
+"""In the middle of a stream."""
+
+_STREAM: Final = "invoke_llm_stream"
+_MODELS: Final = frozenset({_STREAM, "invoke_llm", "count_tokens"})
+_REPLIES: Final = frozenset({"reply_stream", "call_platform_api", "call_tool"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """One cell: on this stage, this call fails so, the first time or always."""
+
+    stage: str
+    action: str
+    fault: str
+    always: bool
+
+    def __str__(self) -> str:
+        return f"{self.stage}/{self.action}/{self.fault}/{'always' if self.always else 'first'}"
+
+    @property
+    def cuts_off(self) -> bool:
+        return self.fault.startswith("disconnect")
+
+    def made(self) -> Fault:
+        return (FAULTS | MIDWAY)[self.fault](action_name(self.action))
+
+    def may_fail(self, code: str | None) -> bool:
+        """Whether this run may end without an answer (Q4): every model failed, or a row of the prompt is malformed."""
+        if code == "runner.prompt_malformed":
+            return self.action == "get_prompt"
+        return code == "runner.models_failed" and self.action in _MODELS and self.always
+
+
+@dataclass
+class Report:
+    """What came of the cases played: `findings` name the case. `struck` counts those whose fault came to pass."""
+
+    cases: int = 0
+    runs: int = 0
+    struck: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        endings = ", ".join(f"{count} {name}" for name, count in self.endings.most_common())
+        head = f"{self.cases} cases, {self.struck} of them struck, {self.runs} runs ({endings})"
+        return "\n".join([head, *(f"  {finding}" for finding in self.findings)])
+
+
+@cache
+def actions_of(name: str) -> tuple[str, ...]:
+    """The calls that a run of a stage makes when nothing fails, in their order."""
+    return run_steered(_undisturbed(name))
+
+
+async def _undisturbed(name: str) -> tuple[str, ...]:
+    stage = STAGES[name]()
+    run = await stage.start().wait()
+    await stage.host.aclose()
+    return tuple(dict.fromkeys(run.calls.names))
+
+
+def all_cases() -> Iterator[Case]:
+    """The whole matrix, in one order."""
+    for stage in STAGES:
+        for action in actions_of(stage):
+            for fault in (*FAULTS, *(MIDWAY if action == _STREAM else ())):
+                for always in (False, True):
+                    yield Case(stage, action, fault, always)
+
+
+def sample(seed: int, count: int) -> Sequence[Case]:
+    """So many cases of the matrix, the same for the same seed."""
+    return Random(seed).sample(list(all_cases()), count)
+
+
+def play(case: Case, report: Report) -> None:
+    """One case and, after it, a message without a fault."""
+    report.cases += 1
+    try:
+        found = run_steered(_played(case, report))
+    except Exception as accident:  # noqa: BLE001 - a loop in which nothing moves any more, or a Host that fell over
+        found = [f"{type(accident).__name__}: {accident}"]
+    report.findings += [f"{case}: {each[:600]}" for each in found]
+
+
+async def _played(case: Case, report: Report) -> list[str]:
+    stage = STAGES[case.stage]()
+    async with stage.host as host:
+        stage.host.fail(case.action, case.made(), times=None if case.always else 1)
+        run = stage.start()
+        found = await _ended(run, report)
+        report.struck += any(call.fault and call.action == action_name(case.action) for call in run.calls)
+        found += [*_of_the_run(case, stage, run)] if not found else []
+        found += await leftovers(host, QUIET_SECONDS)
+        found += await _of_the_next(host, report)
+        return found
+
+
+async def _ended(run: RunRecord, report: Report) -> list[str]:
+    """Waits for the end of a run; what is wrong with when it comes."""
+    assert run.task is not None
+    began = asyncio.get_running_loop().time()
+    await asyncio.wait({run.task}, timeout=2 * SECONDS)
+    took = asyncio.get_running_loop().time() - began
+    report.runs += 1
+    report.endings[f"{run.status} {run.finish_reason or run.code or ''}".strip()] += 1
+    if not run.task.done():
+        return ["the run never ended"]
+    return [f"the run took {took:.1f} s"] if took > SECONDS else []
+
+
+def _of_the_run(case: Case, stage: Stage, run: RunRecord) -> Iterator[str]:
+    yield from breaches(stage.host, run, Plants(Random(1)), cut_off=case.cuts_off)
+    if run.status == "failed" and not case.cuts_off and not case.may_fail(run.code):
+        yield f"no answer: {run.code}: {run.error}"
+    if run.status == "completed":
+        yield from _words(case, stage.host, run)
+        yield from _heard(case, stage, run)
+
+
+def _words(case: Case, host: TestHost, run: RunRecord) -> Iterator[str]:
+    """The person has an answer, once; where it could not be sent the owner is told so."""
+    if not (run.final_text or "").strip():
+        yield "it ended without words"
+    replies = host.world.platform.replies
+    if len(replies) != len(set(replies)):
+        yield f"sent twice: {replies}"
+    if host.world.mode == "agent" and not replies:
+        named = any("sent" in line or "arrived" in line for line in run.logs)
+        if case.action not in _REPLIES or not named:
+            yield f"nothing was sent: {run.logs}"
+
+
+def _heard(case: Case, stage: Stage, run: RunRecord) -> Iterator[str]:
+    """Each follow-up that the run claimed was read by the model, or is named in the log."""
+    read = "\n".join(request.text for request in run.requests)
+    missing = [text for text in stage.follow_ups if text not in read]
+    named = any("could not be asked for" in line or "taken and not answered" in line for line in run.logs)
+    # Of a follow-up whose hand-over reads as an empty queue nobody can know.
+    empty = case.action == "steering_pull" and case.fault.startswith(("malformed", "foreign", "wrong"))
+    if missing and not named and not empty:
+        yield f"follow-ups that nobody read: {missing}"
+
+
+async def _of_the_next(host: TestHost, report: Report) -> list[str]:
+    host.faults.clear()
+    host.hooks.clear()
+    for model in host.world.models:
+        model.default = CALM
+    run = host.start("And now?")
+    found = await _ended(run, report)
+    if not found:
+        found = [*breaches(host, run, Plants(Random(1)), cut_off=False), *unaffected(host, run)]
+    return [f"the next run: {each}" for each in found] + await leftovers(host, QUIET_SECONDS)
