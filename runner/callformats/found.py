@@ -65,7 +65,7 @@ class Findings:
         calls: list[Call] = []
         refusals: list[Refusal] = []
         for one in self._all:
-            ruling = judge.rule(one.candidate, one.format_id, marked=one.marked)
+            ruling = judge.rule(one.candidate, one.format_id)
             if isinstance(ruling, Call):
                 calls.append(ruling)
             elif not calls or one.candidate.raw.strip() not in openers:
@@ -88,3 +88,6 @@ class Names:
 
     def may_grow(self, written: str) -> bool:
         return self.offers.may_grow(written)
+
+    def begins(self, char: str) -> bool:
+        return self.offers.begins(char)

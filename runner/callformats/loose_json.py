@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from runner.callformats.scan import skip
 from runner.events import Json
 
 _SPACE = re.compile(r"(?:\s|/\*[^*]{0,400}\*/|//[^\n]{0,400}(?=\n))*+")
@@ -91,11 +92,10 @@ class LooseReader:
         self._owed: list[str] = []
 
     def space(self) -> None:
-        match = _SPACE.match(self.text, self.at)
-        assert match is not None
-        if "/" in match[0]:
+        end = skip(_SPACE, self.text, self.at)
+        if self.text.find("/", self.at, end) >= 0:
             self.mended = True
-        self.at = match.end()
+        self.at = end
 
     @property
     def ended(self) -> bool:

@@ -30,6 +30,7 @@ class Offers:
     def __init__(self, tools: Sequence[Offered] | None) -> None:
         self.any = tools is None
         self._schemas = dict(map(_name_and_schema, tools or ()))
+        self._first = frozenset(name.casefold()[:1] for name in self._schemas)
         self._plain: dict[str, list[str]] = {}
         for name in self._schemas:
             self._plain.setdefault(_plain(name), []).append(name)
@@ -53,6 +54,10 @@ class Offers:
             return len(written) < _LONGEST_NAME and (not written or _NAME.fullmatch(written) is not None)
         start = written.casefold()
         return any(len(start) < len(name) and name.casefold().startswith(start) for name in self._schemas)
+
+    def begins(self, char: str) -> bool:
+        """Whether the name of a tool begins with this character, in any case."""
+        return (_NAME.fullmatch(char) is not None) if self.any else char.casefold()[:1] in self._first
 
     def find(self, written: str) -> Meant | None:
         """The tool a written name means: exactly, else the only one near it (S1)."""

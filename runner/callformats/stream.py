@@ -11,13 +11,25 @@ from collections.abc import Sequence
 
 from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
 from runner.callformats.found import Findings, Found, Names
-from runner.callformats.leads import ADDRESSEE, LEAD_OF, Beginning, Fence, Lead, fence, lead, next_addressee
-from runner.callformats.lines import Line, NotLast, read_line
+from runner.callformats.leads import (
+    ADDRESSEE,
+    FENCE_CHARACTERS,
+    LEAD_OF,
+    Beginning,
+    Fence,
+    Lead,
+    fence,
+    lead,
+    next_addressee,
+)
+from runner.callformats.lines import Line, NotLast, may_begin, read_line
 from runner.callformats.offered import Offered
 from runner.callformats.offers import Offers
+from runner.callformats.quotation import ForeignText, Quotations
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import known_id
 from runner.callformats.retries import Retries
+from runner.callformats.scan import next_match, skip_blank_lines, skip_space
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
 from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
 from runner.callformats.tokens import closers_of, tokens
@@ -48,11 +60,12 @@ class StreamReader:
         *,
         format: str | None = None,
         thinking: bool | None = None,
-        untrusted: Sequence[str] = (),
+        untrusted: Sequence[ForeignText | str] | Quotations = (),
         keep_thoughts: bool = False,
     ) -> None:
         self._offers = Offers(tools)
-        self._judge = Judge(self._offers, untrusted)
+        foreign = untrusted if isinstance(untrusted, Quotations) else Quotations(untrusted)
+        self._judge = Judge(self._offers, foreign)
         self._tools = tools
         self._format = known_id(format)
         self._thinking = thinking
@@ -76,7 +89,8 @@ class StreamReader:
         self._patience = _PATIENCE
         self._reading: Reading | None = None
         self.steps = 0
-        """Characters handed to scanners and format readers so far, for counting work."""
+        """Characters handed to scanners and format readers so far, for counting work; not those that `_retries` looked
+        through for closers."""
         self.retracted = False
         """Whether text that `feed` had returned turned out to be a thought: show `text` anew."""
         self.ended_in_thought = False
@@ -100,12 +114,16 @@ class StreamReader:
         """Takes the next characters of the reply; gives what became visible with them."""
         if self._reading is not None:
             raise ValueError("the reply is closed")
-        known = len(self._text) - self._at
-        self._text = self._text[self._at :] + chunk
-        self._at = 0
-        if self._worth_trying(known):
+        due = self._retries.due(len(self._text) - self._at, chunk)
+        self._retries.add(chunk)
+        if due:
             self._advance(complete=False)
         return self._visible.take()
+
+    def effort(self, chunk: str) -> int:
+        """How many characters `feed` would go over with this chunk."""
+        held = len(self._text) - self._at
+        return len(chunk) + (held if self._retries.due(held, chunk) else 0)
 
     def close(self) -> Reading:
         """The whole reading. Safe to call again."""
@@ -116,13 +134,6 @@ class StreamReader:
             self._reading = self._conclude()
         return self._reading
 
-    def _worth_trying(self, known: int) -> bool:
-        if self._retries.due(len(self._text)):
-            return True
-        fresh = max(0, known - self._tokens.longest)
-        self.steps += len(self._text) - fresh
-        return self._retries.closed(self._text, fresh)
-
     def _wait(self) -> bool:
         self._retries.wait(len(self._text) - self._at)
         return False
@@ -130,7 +141,8 @@ class StreamReader:
     # --- moving on -------------------------------------------------------------------------------------------------
 
     def _advance(self, complete: bool) -> None:
-        self._retries.advance()
+        self._text = self._text[self._at :] + self._retries.take()
+        self._at = 0
         while self._at < len(self._text) and not self._done and self._step(complete):
             pass
         if self._done:
@@ -155,6 +167,13 @@ class StreamReader:
         self._visible.show(piece)
         self._move(to)
 
+    def _quote(self, to: int) -> None:
+        """Shows markup that only repeats what others wrote: something to read, as inert as it came (I5)."""
+        self._fresh = False
+        self._findings.end_run()
+        self._visible.show(self._tokens.inert(self._text[self._at : to]))
+        self._move(to)
+
     def _hide(self, to: int, *, block: bool = False) -> None:
         self._visible.hide(block=block)
         self._move(to)
@@ -168,7 +187,7 @@ class StreamReader:
             begun = self._at_line_start(complete)
             if begun is not None:
                 return begun
-        match = self._tokens.pattern.search(self._text, self._at)
+        match = next_match(self._tokens.pattern, self._text, self._at)
         self.steps += (match.end() if match else len(self._text)) - self._at
         if self._addressed and self._to_next_addressee(match.start() if match else len(self._text)):
             return True
@@ -180,7 +199,7 @@ class StreamReader:
                 end(len(self._text))
             return False
         if match[0] == "\n":
-            self._show(match.end())
+            self._show(skip_blank_lines(self._text, match.end()))
             self._line_tried = False
             return True
         if match.start() > self._at:
@@ -232,12 +251,11 @@ class StreamReader:
             else:
                 self._show(end)
         elif token in LAST_ONLY:
-            if not self._text[end:].strip() and not complete:
+            last = skip_space(self._text, end) >= len(self._text)
+            if last and not complete:
                 return self._wait()
-            if self._text[end:].strip():
-                self._show(end)
-            else:
-                self._hide(end)
+            end_with = self._hide if last else self._show
+            end_with(end)
         elif self._fence is not None and token not in NOISE:
             self._show(end)
         else:
@@ -274,6 +292,9 @@ class StreamReader:
             # A fenced example of some other system's calls is something to read.
             self._show(self._at + len(token))
             return True
+        if any(map(self._judge.quoted, block.candidates)):
+            self._quote(block.end)
+            return True
         for one in block.candidates:
             self._findings.add(Found(one, format_id, True))
         self._hide(block.end, block=True)
@@ -291,7 +312,7 @@ class StreamReader:
                 self._show(self._at + 1)
             return True
         limit = end + _ORPHAN_CHARACTERS
-        close = closers.search(self._text, end, limit)
+        close = next_match(closers, self._text, end, limit)
         self.steps += min(limit, len(self._text)) - end
         if close is None and not complete and len(self._text) < limit:
             return self._wait()
@@ -320,7 +341,7 @@ class StreamReader:
             tried = self._markerless(start, complete)
             if tried is not None:
                 return tried
-        fenced = self._fence_line(complete)
+        fenced = self._fence_line(complete) if self._text[start : start + 1] in FENCE_CHARACTERS else None
         if fenced is not None:
             return fenced
         self._line_tried = True
@@ -328,12 +349,14 @@ class StreamReader:
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
         names = Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
+        if not may_begin(self._text[start : start + 1], names):
+            return None
         outcome = read_line(self._text, start, complete, names, self._format)
         self._count(outcome, start)
         if outcome is UNFINISHED:
             return self._wait()
         if isinstance(outcome, NotLast):
-            self._patience -= outcome.end - start
+            self._patience -= outcome.read_to - start
             self._show(outcome.end)
             self._line_tried = True
             return True
@@ -341,7 +364,7 @@ class StreamReader:
             self._patience -= outcome.read_to - start
         if not isinstance(outcome, Line):
             return None
-        rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
+        rulings = [self._judge.rule(one, outcome.format_id) for one in outcome.block.candidates]
         text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
         no_call = any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings)
         if no_call or not all(map(self._judge.plausible, outcome.block.candidates)):
@@ -462,7 +485,7 @@ class StreamReader:
         inner.close()
         self.steps += inner.steps
         last = [one for one in inner._findings.run if one.marked]
-        rulings = [self._judge.rule(one.candidate, one.format_id, marked=True, must_fit=True) for one in last]
+        rulings = [self._judge.rule(one.candidate, one.format_id, must_fit=True) for one in last]
         if last and all(isinstance(ruling, Call) for ruling in rulings):
             self._thought.append(without_labels(inner.text))
             self._findings.extend(last)

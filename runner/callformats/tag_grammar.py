@@ -19,9 +19,9 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.loose_json import State, parse, parse_before
+from runner.callformats.scan import Finder, next_match, skip_space
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -67,6 +67,7 @@ def reader_of(grammar: Grammar) -> BlockReader:
 
 def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: bool) -> Outcome:
     found: list[Candidate] = []
+    closers = Finder(grammar.parameter_close, text)
     at = end = start
     while True:
         at = skip_space(text, at)
@@ -80,7 +81,7 @@ def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: 
             if growing and not complete:
                 return UNFINISHED
             return Block(end, tuple(found)) if found else DECLINED
-        outcome = _one_call(text, head, complete, grammar)
+        outcome = _one_call(text, head, complete, grammar, closers)
         if outcome is None:
             return UNFINISHED
         candidate, at = outcome
@@ -90,7 +91,9 @@ def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: 
             return Block(end, tuple(found))
 
 
-def _one_call(text: str, head: re.Match[str], complete: bool, grammar: Grammar) -> tuple[Candidate, int] | None:
+def _one_call(
+    text: str, head: re.Match[str], complete: bool, grammar: Grammar, closers: Finder
+) -> tuple[Candidate, int] | None:
     """The call whose head this is and where it ends; None when more text is needed."""
     values: dict[str, Json] = {}
     broken = mended = False
@@ -111,7 +114,7 @@ def _one_call(text: str, head: re.Match[str], complete: bool, grammar: Grammar) 
             if not complete and _tag_may_be_growing(text, at):
                 return None
             return _without_closer(text, head, at, values, grammar, broken)
-        value = _value(text, parameter.end(), complete, grammar)
+        value = _value(text, parameter.end(), complete, grammar, closers)
         if value is None:
             if not complete:
                 return None
@@ -170,14 +173,14 @@ def _unreadable_body(
     text: str, head: re.Match[str], at: int, complete: bool, grammar: Grammar
 ) -> tuple[Candidate, int] | None:
     """What is no JSON, up to the call's closer or else all the rest: it is no text for the user."""
-    close = grammar.call_close.search(text, at)
+    close = next_match(grammar.call_close, text, at)
     if close is None and not complete:
         return None
     end = close.end() if close else len(text)
     return Candidate(head["name"].strip(), raw=text[head.start() : end], broken=True), end
 
 
-def _value(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str, int, bool] | None:
+def _value(text: str, start: int, complete: bool, grammar: Grammar, closers: Finder) -> tuple[str, int, bool] | None:
     """A parameter's text, where it ends, and whether it had its closer; None when the text ends inside it."""
     if text.startswith("<![CDATA[", start):
         end = text.find("]]>", start)
@@ -188,8 +191,8 @@ def _value(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str
     at = start
     first: re.Match[str] | None = None
     while True:
-        close = grammar.parameter_close.search(text, at)
-        ahead = grammar.parameter_start.search(text, at, close.start() if close else len(text))
+        close = closers.next(at)
+        ahead = next_match(grammar.parameter_start, text, at, close.start() if close else len(text))
         if first is None and ahead is not None and (close is None or text[ahead.start() - 1] in "\n>"):
             # The closer is missing. Markup in the middle of a line is only text of the value.
             return _trimmed(text[start : ahead.start()], grammar), ahead.start(), False
@@ -223,7 +226,7 @@ def _without_valid_end(
         return None
     if first is not None:
         return _trimmed(text[start : first.start()], grammar), first.end(), False
-    close = grammar.call_close.search(text, start)
+    close = next_match(grammar.call_close, text, start)
     return (_trimmed(text[start : close.start()], grammar), close.start(), False) if close else None
 
 

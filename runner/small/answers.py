@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.callformats.verdict import squeezed
 from runner.conversation.cut import head
 from runner.events import Json
 from runner.tools.jobs import JOB_OUTPUT
@@ -53,6 +52,11 @@ class Done:
         return self.code is not None
 
 
+def _squeezed(text: str) -> str:
+    """The text without white space, for comparing what was said with what was read."""
+    return "".join(text.split())
+
+
 def ignores_failure(text: str, done: Sequence[Done]) -> str | None:
     """What to say to a reply that passes over the last call, which failed; None when it may stand."""
     if not done or not done[-1].failed or _ADMITS.search(text):
@@ -80,14 +84,14 @@ def echoes(text: str, done: Sequence[Done]) -> bool:
     """Whether a reply only repeats a result of this run."""
     if _FRAME in text:
         return True
-    said = squeezed(text)
-    return len(said) >= _ECHO_LEAST and any(said in squeezed(each.body) for each in done)
+    said = _squeezed(text)
+    return len(said) >= _ECHO_LEAST and any(said in _squeezed(each.body) for each in done)
 
 
 def repeats(text: str, correction: str) -> bool:
     """Whether a reply says back to the user what only the model was told."""
-    said = squeezed(text)
-    return len(said) >= _REPEAT_LEAST and said in squeezed(correction)
+    said = _squeezed(text)
+    return len(said) >= _REPEAT_LEAST and said in _squeezed(correction)
 
 
 def gist(done: Sequence[Done]) -> str:

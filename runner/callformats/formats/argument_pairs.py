@@ -14,13 +14,12 @@ from runner.callformats.block import (
     Candidate,
     Format,
     Outcome,
-    any_of,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped
 from runner.callformats.loose_json import State, parse_before
+from runner.callformats.scan import any_of, next_match, skip_space
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -145,14 +144,14 @@ def _pair(text: str, at: int, complete: bool, pairs: Pairs) -> tuple[str, str, i
     start = skip_space(text, key_end + len(pairs.key_close))
     clean = text.startswith(pairs.value, start)
     start += len(pairs.value) if clean else 0
-    ends = any_of((pairs.value_close, pairs.key, pairs.close)).search(text, start)
+    ends = next_match(any_of((pairs.value_close, pairs.key, pairs.close)), text, start)
     if ends is None:
         return None
     end, marker = ends.start(), ends[0]
     if marker == pairs.value_close:
         return key, text[start:end], end + len(marker), clean
     # A marker that stands inside a value: the value's own closer comes before the next pair opens.
-    decides = any_of((pairs.value_close, pairs.value, pairs.key_close)).search(text, end)
+    decides = next_match(any_of((pairs.value_close, pairs.value, pairs.key_close)), text, end)
     if decides is None and not complete:
         return None
     if decides is not None and decides[0] == pairs.value_close:

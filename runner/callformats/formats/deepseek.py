@@ -12,13 +12,12 @@ from runner.callformats.block import (
     Candidate,
     Format,
     Outcome,
-    any_of,
     could_begin,
     literal_at,
-    skip_space,
     unreadable,
 )
 from runner.callformats.loose_json import State, parse_before
+from runner.callformats.scan import any_of, next_match, skip_space
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -74,7 +73,7 @@ def _rubbish(text: str, here: int, complete: bool, section: str | None) -> Outco
     """A section that holds no call: hidden up to its end."""
     if section is None:
         return DECLINED
-    marker = _NEXT_MARKER.search(text, here)
+    marker = next_match(_NEXT_MARKER, text, here)
     if marker is None:
         return Block(len(text), (Candidate("", raw=text[here:], broken=True),)) if complete else UNFINISHED
     return Block(marker.end(), (Candidate("", raw=text[here : marker.start()], broken=True),))

@@ -15,9 +15,9 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.loose_json import PLAIN_QUOTES, Quote, State, parse
+from runner.callformats.scan import skip_space
 from runner.callformats.shapes import dumps
 from runner.events import Json
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, Outcome
+from runner.callformats.scan import next_match
 from runner.callformats.shapes import dumps, of_body
 from runner.events import Json
 
@@ -27,7 +28,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     recipient = head["first"] or head["second"]
     if recipient is None or recipient in _NOT_TOOLS:
         return DECLINED
-    end = _END.search(text, head.end())
+    end = next_match(_END, text, head.end())
     if end is None and not complete:
         return UNFINISHED
     stop = end.start() if end else len(text)

@@ -5,19 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from runner.callformats.block import (
-    DECLINED,
-    UNFINISHED,
-    Block,
-    Candidate,
-    Format,
-    Outcome,
-    any_of,
-    could_begin,
-    skip_space,
-    unreadable,
-)
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome, could_begin, unreadable
 from runner.callformats.loose_json import State, parse, parse_before
+from runner.callformats.scan import any_of, skip_space
 from runner.callformats.shapes import dumps
 from runner.events import Json
 

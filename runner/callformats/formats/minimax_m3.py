@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
+from runner.callformats.scan import next_match
 from runner.callformats.shapes import dumps
 from runner.events import Json
 
@@ -31,7 +32,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     stop = close if close >= 0 else len(text)
     found: list[Candidate] = []
     here = at + len(_OPEN)
-    while (head := _INVOKE.search(text, here, stop)) is not None:
+    while (head := next_match(_INVOKE, text, here, stop)) is not None:
         end = text.find(_INVOKE_END, head.end(), stop)
         limit = end if end >= 0 else stop
         raw = text[head.start() : limit]
@@ -56,7 +57,7 @@ def _members(text: str, at: int, stop: int, depth: int) -> tuple[Json, int]:
     items: list[Json] = []
     start = at
     while True:
-        tag = _TAG.search(text, at, stop)
+        tag = next_match(_TAG, text, at, stop)
         if tag is None or tag[1]:
             end = tag.start() if tag else stop
             if members or items or depth == 0:

@@ -5,19 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from runner.callformats.block import (
-    DECLINED,
-    UNFINISHED,
-    Block,
-    Candidate,
-    Format,
-    Outcome,
-    could_begin,
-    literal_at,
-    skip_space,
-)
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome, could_begin, literal_at
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped, written
 from runner.callformats.loose_json import State, parse_before
+from runner.callformats.scan import skip_space
 from runner.callformats.shapes import candidates, dumps
 from runner.events import Json
 
@@ -33,7 +24,8 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     if opener is None:
         return DECLINED
     start = at + len(opener)
-    if text[skip_space(text, start) :][:1] == "[" and not text.startswith("[ARGS]", skip_space(text, start)):
+    first = skip_space(text, start)
+    if text.startswith("[", first) and not text.startswith("[ARGS]", first):
         return _list_or_wait(text, at, start, complete)
     name = _NAME.match(text, start)
     assert name is not None

@@ -9,20 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runner.callformats.block import (
-    DECLINED,
-    UNFINISHED,
-    Block,
-    Candidate,
-    Format,
-    GaveUp,
-    Names,
-    Outcome,
-    skip_space,
-)
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, GaveUp, Names, Outcome
 from runner.callformats.formats.pythonic import NAME, read_calls
 from runner.callformats.formats.pythonic import written as written_call
 from runner.callformats.loose_json import Parsed, State, parse, parse_before
+from runner.callformats.scan import skip_space
 from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves
 from runner.events import Json
 
@@ -178,11 +169,15 @@ def _read_fence(text: str, at: int, complete: bool, names: Names) -> Outcome:
     start = skip_space(text, head.end())
     if start >= len(text):
         return DECLINED if complete else UNFINISHED
-    if text[start] in "{[" and (text[start] == "{" or text[skip_space(text, start + 1) :][:1] in ("{", "")):
+    if text[start] in "{[" and (text[start] == "{" or _is_object_or_end(text, skip_space(text, start + 1))):
         outcome = read_json(text, start, complete, names)
     else:
         outcome = _read_bare_calls(text, start, complete, names)
     return _with_fence_end(text, outcome, head[1], complete)
+
+
+def _is_object_or_end(text: str, at: int) -> bool:
+    return at >= len(text) or text[at] == "{"
 
 
 def _with_fence_end(text: str, outcome: Outcome, ticks: str, complete: bool) -> Outcome:
@@ -241,8 +236,9 @@ def _read_react(text: str, at: int, complete: bool, names: Names) -> Outcome:
         return DECLINED
     given = _INPUT.match(text, head.end())
     if given is None:
-        rest = text[head.end() :].strip()
-        return UNFINISHED if not complete and _INPUT_WORD.startswith(rest[: len(_INPUT_WORD)]) else DECLINED
+        behind = skip_space(text, head.end())
+        rest = text[behind : behind + len(_INPUT_WORD)].strip()
+        return UNFINISHED if not complete and _INPUT_WORD.startswith(rest) else DECLINED
     return _action_input(text, at, given.end(), complete, head["name"])
 
 
@@ -311,22 +307,33 @@ FORMATS = (
         "json",
         write=_write_json,
         plain=_read_bare_json,
+        begins="{[<",
         aliases=("bare-json", "json-list", "xlam", "guided", "json-inline"),
     ),
     Format(
         "llama3-json",
         write=lambda name, arguments: dumps({"name": name, "parameters": dict(arguments)}),
         plain=_read_bare_json,
+        begins="{[<",
         stops=("<|eot_id|>", "<|eom_id|>"),
     ),
     Format(
-        "json-fence", write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```", plain=_read_fence
+        "json-fence",
+        write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```",
+        plain=_read_fence,
+        begins="`",
     ),
-    Format("pythonic", write=lambda name, arguments: f"[{written_call(name, arguments)}]", plain=_read_bare_calls),
+    Format(
+        "pythonic",
+        write=lambda name, arguments: f"[{written_call(name, arguments)}]",
+        plain=_read_bare_calls,
+        begins="[",
+    ),
     Format(
         "react",
         write=lambda name, arguments: f"Action: {name}\nAction Input: {dumps(arguments)}\n",
         plain=_read_react,
+        begins="A",
         stops=("\nObservation:",),
     ),
     Format(
@@ -335,11 +342,13 @@ FORMATS = (
             f"Action:\n```json\n{dumps([{'tool_name': name, 'parameters': dict(arguments)}])}\n```"
         ),
         plain=_read_react,
+        begins="A",
     ),
     Format(
         "functionary-v32",
         write=lambda name, arguments: f">>>{name}\n{dumps(arguments)}",
         plain=_read_functionary,
+        begins=">",
         stops=("<|eot_id|>",),
         aliases=("functionary",),
     ),

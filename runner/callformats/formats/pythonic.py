@@ -16,9 +16,9 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.loose_json import State, parse
+from runner.callformats.scan import next_match, skip_space
 from runner.callformats.shapes import candidates, dumps
 from runner.events import Json
 
@@ -137,14 +137,20 @@ def _single_string(
         return UNFINISHED
     closer = text.find("<|", keyword.end())
     limit = closer if closer >= 0 else len(text)
-    ends = [end for end in _STRING_CALL_END.finditer(text, keyword.end() + 1, limit) if end[1] == quote]
-    if not ends:
+    end = _last_end(text, keyword.end() + 1, limit, quote)
+    if end is None:
         return None
-    value = text[keyword.end() + 1 : ends[-1].start()]
+    value = text[keyword.end() + 1 : end.start()]
     if "\\" in value:
         value = re.sub(rf"\\({quote}|\\)", r"\1", value)
-    raw = text[at : ends[-1].end()]
-    return Candidate(name, {keyword[1]: value}, raw, mended=True), ends[-1].end()
+    return Candidate(name, {keyword[1]: value}, text[at : end.end()], mended=True), end.end()
+
+
+def _last_end(text: str, at: int, limit: int, quote: str) -> re.Match[str] | None:
+    last = None
+    while (end := next_match(_STRING_CALL_END, text, at, limit)) is not None:
+        last, at = end if end[1] == quote else last, end.end()
+    return last
 
 
 def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
@@ -160,7 +166,7 @@ def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
         printed = _PRINT.match(text, start)
         if printed is not None and text[start] != "[":
             return _closed(text, read_calls(text, printed.end(), complete), closes, complete)
-        if text[start] == "[" and text[skip_space(text, start + 1) :][:1] == "{":
+        if text[start] == "[" and text.startswith("{", skip_space(text, start + 1)):
             return _closed(text, _json_list(text, start, complete), closes, complete)
         if text[start] == "[" and skip_space(text, start + 1) >= len(text) and not complete:
             return UNFINISHED
@@ -181,9 +187,9 @@ def _read_python_tag(text: str, at: int, complete: bool) -> Outcome:
         renamed = (replace(one, name=one.name.removesuffix(".call")) for one in outcome.candidates)
         return Block(outcome.end, tuple(renamed))
     start = at + len(_TAG)
-    if outcome is not DECLINED or text[skip_space(text, start) :][:1] in ("{", "["):
+    if outcome is not DECLINED or text.startswith(("{", "["), skip_space(text, start)):
         return outcome
-    end = _TAG_END.search(text, start)
+    end = next_match(_TAG_END, text, start)
     if end is None and not complete:
         return UNFINISHED
     code = text[start : end.start() if end else len(text)]
