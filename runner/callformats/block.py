@@ -20,7 +20,8 @@ class Candidate:
     what they are (XML formats). `cut`: the text ends inside a string or value. `mended`: something was repaired.
     `exact` False: it was to be JSON and is not to the letter, though clear (a comma too many, Python's words).
     `flat`: the arguments stood beside the name instead of in an object of their own. `beside`: fields there that belong
-    to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names.
+    to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names. `doubled`:
+    a key that was given twice with different values.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Candidate:
     broken: bool = False
     flat: bool = False
     beside: Mapping[str, Json] | None = None
+    doubled: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

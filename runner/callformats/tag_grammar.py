@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.callformats.block import (
     DECLINED,
@@ -22,7 +22,7 @@ from runner.callformats.block import (
 )
 from runner.callformats.loose_json import State, parse, parse_before
 from runner.callformats.scan import Finder, next_match, skip_space
-from runner.callformats.shapes import dumps
+from runner.callformats.shapes import dumps, of_value, put
 from runner.events import Json
 
 _TAG_CHARACTERS = 400
@@ -97,6 +97,7 @@ def _one_call(
     """The call whose head this is and where it ends; None when more text is needed."""
     values: dict[str, Json] = {}
     broken = mended = False
+    doubled: str | None = None
     at = skip_space(text, head.end())
     if at < len(text) and text[at] == "{":
         return _json_body(text, head, at, complete, grammar)
@@ -105,26 +106,28 @@ def _one_call(
         if at >= len(text):
             if not complete:
                 return None
-            return _candidate(text, head, at, values, mended=True, broken=broken), at
+            return replace(_candidate(text, head, at, values, mended=True, broken=broken), doubled=doubled), at
         close = grammar.call_close.match(text, at)
         if close is not None:
-            return _candidate(text, head, close.end(), values, mended, broken), close.end()
+            candidate = _candidate(text, head, close.end(), values, mended, broken)
+            return replace(candidate, doubled=doubled), close.end()
         parameter = grammar.parameter.match(text, at)
         if parameter is None:
             if not complete and _tag_may_be_growing(text, at):
                 return None
-            return _without_closer(text, head, at, values, grammar, broken)
+            candidate, at = _without_closer(text, head, at, values, grammar, broken)
+            return replace(candidate, doubled=doubled), at
         value = _value(text, parameter.end(), complete, grammar, closers)
         if value is None:
             if not complete:
                 return None
             cut = _candidate(text, head, len(text), values, mended=True, broken=broken)
-            return Candidate(cut.name, cut.arguments, cut.raw, None, False, True, cut=True), len(text)
+            return replace(cut, cut=True), len(text)
         written, at, clean = value
         name = parameter["name"]
-        broken = broken or not name or name in values
+        broken = broken or not name
         mended = mended or not clean
-        values[name or ""] = _marked_string(parameter, written, grammar)
+        doubled = put(values, name or "", _marked_string(parameter, written, grammar)) or doubled
 
 
 def _marked_string(parameter: re.Match[str], written: str, grammar: Grammar) -> Json:
@@ -163,10 +166,8 @@ def _json_body(
     if close is None and not complete and (end >= len(text) or _tag_may_be_growing(text, end)):
         return None
     end = close.end() if close else parsed.end
-    mended = parsed.mended or close is None
-    cut = parsed.state is State.CUT
     raw = text[head.start() : end]
-    return Candidate(head["name"].strip(), parsed.value, raw, mended=mended, exact=parsed.exact, cut=cut), end
+    return of_value(head["name"].strip(), parsed, raw, closed=close is not None), end
 
 
 def _unreadable_body(

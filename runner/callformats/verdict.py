@@ -40,6 +40,8 @@ class Judge:
             return refuse(Fault.UNKNOWN_TOOL)
         if candidate.cut:
             return refuse(Fault.CUT_OFF)
+        if (key := _doubled(candidate)) is not None:
+            return Refusal(Fault.DOUBLED, candidate.name, candidate.raw, key)
         arguments, mended, exact = _arguments(candidate, found)
         if arguments is None:
             return refuse(Fault.UNREADABLE)
@@ -77,6 +79,12 @@ class _Refuser:
 
     def __call__(self, fault: Fault) -> Refusal:
         return Refusal(fault, self.candidate.name, self.candidate.raw)
+
+
+def _doubled(candidate: Candidate) -> str | None:
+    """A key with two values, so that the call has no single reading (Sl)."""
+    written = candidate.arguments
+    return candidate.doubled or (loads(written).doubled if isinstance(written, str) else None)
 
 
 def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | None, bool, bool]:
@@ -118,7 +126,8 @@ def _unwrapped(arguments: dict[str, Json], schema: Schema) -> dict[str, Json]:
     if key not in _WRAPPERS or key in properties_of(schema):
         return arguments
     if isinstance(inner, str):
-        inner = loads(inner).value
+        parsed = loads(inner)
+        inner = parsed.value if parsed.doubled is None else None
     if not isinstance(inner, dict) or any(isinstance(item, dict) and "type" in item for item in inner.values()):
         return arguments
     return inner

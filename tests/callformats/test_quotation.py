@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +51,7 @@ def test_I5_a_call_that_is_spread_over_results_stands_in_them(
 ) -> None:
     text = shapes(NAME, arguments)["JSON, readable"]
     places = sorted({0, len(text), *(cut % len(text) for cut in cuts)})
-    pieces = [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    pieces = [text[start:end] for start, end in pairwise(places)]
     results = [frame(piece, "tool look") if framed else piece for piece in pieces]
     assert Quotations([ForeignText(result, goes_on=True) for result in results]).hold([NAME], arguments)
 

@@ -20,7 +20,7 @@ from runner.callformats.block import (
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped
 from runner.callformats.loose_json import State, parse_before
 from runner.callformats.scan import any_of, next_match, skip_space
-from runner.callformats.shapes import dumps
+from runner.callformats.shapes import dumps, of_value, put
 from runner.events import Json
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`=,;]{1,128}")
@@ -91,24 +91,25 @@ def _json_body(text: str, start: int, name: re.Match[str], after: int, complete:
     closed = text.startswith(pairs.close, end)
     if not closed and not complete and (end >= len(text) or could_begin(text, end, (_FENCE, pairs.close))):
         return UNFINISHED
-    mended, cut = parsed.mended or not closed, parsed.state is State.CUT
-    candidate = Candidate(name[0], parsed.value, text[start : parsed.end], mended=mended, exact=parsed.exact, cut=cut)
+    candidate = of_value(name[0], parsed, text[start : parsed.end], closed=closed)
     return Block(end + len(pairs.close) if closed else parsed.end, (candidate,))
 
 
 def _assignments(text: str, name: re.Match[str], complete: bool, pairs: Pairs) -> Outcome:
     """`name a=1 b=2`, all on one line and up to the closer."""
     values: dict[str, Json] = {}
+    doubled: str | None = None
     at = name.end()
     while (one := _ASSIGNMENT.match(text, at)) is not None:
-        values[one[1]] = one[2].strip("\"'")
+        doubled = put(values, one[1], one[2].strip("\"'")) or doubled
         at = one.end()
     end = skip_space(text, at)
     if not values and not (not complete and end >= len(text)):
         return DECLINED
     if text.startswith(pairs.close, end):
         raw = text[name.start() : at]
-        return Block(end + len(pairs.close), (Candidate(name[0], values, raw, typed=False, mended=True),))
+        candidate = Candidate(name[0], values, raw, typed=False, mended=True, doubled=doubled)
+        return Block(end + len(pairs.close), (candidate,))
     growing = end >= len(text) or could_begin(text, end, (pairs.close,)) or "\n" not in text[at:]
     return UNFINISHED if growing and not complete else DECLINED
 
@@ -116,23 +117,26 @@ def _assignments(text: str, name: re.Match[str], complete: bool, pairs: Pairs) -
 def _pairs(text: str, start: int, at: int, complete: bool, pairs: Pairs, candidate: Candidate) -> Outcome:
     values: dict[str, Json] = {}
     mended = False
+    doubled: str | None = None
     while True:
         at = skip_space(text, at)
         if text.startswith(pairs.close, at):
             end = at + len(pairs.close)
-            return Block(end, (replace(candidate, arguments=values, raw=text[start:at], mended=mended),))
+            read = replace(candidate, arguments=values, raw=text[start:at], mended=mended, doubled=doubled)
+            return Block(end, (read,))
         if at >= len(text) or not text.startswith(pairs.key, at):
             if not complete and (at >= len(text) or could_begin(text, at, (pairs.key, pairs.close))):
                 return UNFINISHED
-            return Block(at, (replace(candidate, arguments=values, raw=text[start:at], mended=True),))
+            read = replace(candidate, arguments=values, raw=text[start:at], mended=True, doubled=doubled)
+            return Block(at, (read,))
         one = _pair(text, at, complete, pairs)
         if one is None:
             if not complete:
                 return UNFINISHED
             return Block(len(text), (replace(candidate, arguments=values, raw=text[start:], cut=True),))
         key, value, at, clean = one
-        mended = mended or not clean or key in values
-        values[key] = value
+        mended = mended or not clean
+        doubled = put(values, key, value) or doubled
 
 
 def _pair(text: str, at: int, complete: bool, pairs: Pairs) -> tuple[str, str, int, bool] | None:

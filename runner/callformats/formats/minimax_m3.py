@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
 from runner.callformats.scan import next_match
-from runner.callformats.shapes import dumps
+from runner.callformats.shapes import dumps, put
 from runner.events import Json
 
 _TOKEN = "]<]minimax[>["
@@ -21,6 +21,10 @@ _DEPTH = 24
 
 class _Ended(Exception):
     pass
+
+
+class _Doubled(Exception):
+    """`str()` is the key."""
 
 
 def _read(text: str, at: int, complete: bool) -> Outcome:
@@ -39,6 +43,8 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
         try:
             value = _members(text, head.end(), limit, 0)[0]
             found.append(Candidate(head[1], _object(value), raw, typed=False, mended=end < 0))
+        except _Doubled as key:
+            found.append(Candidate(head[1], {}, raw, doubled=str(key)))
         except _Ended:
             found.append(Candidate(head[1], {}, raw, cut=True))
         here = limit
@@ -52,7 +58,8 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _members(text: str, at: int, stop: int, depth: int) -> tuple[Json, int]:
-    """What stands between two tags: members, items, or plain text. Raises `_Ended` when a tag is never closed."""
+    """What stands between two tags: members, items, or plain text. Raises `_Ended` when a tag is never
+    closed, `_Doubled` when a member has two values."""
     members: dict[str, Json] = {}
     items: list[Json] = []
     start = at
@@ -73,7 +80,9 @@ def _members(text: str, at: int, stop: int, depth: int) -> tuple[Json, int]:
         if tag[2] == "item":
             items.append(_scalar(value))
         else:
-            members[tag[2]] = value if depth == 0 else _scalar(value)
+            member = value if depth == 0 else _scalar(value)
+            if put(members, tag[2], member) is not None:
+                raise _Doubled(tag[2])
 
 
 def _scalar(value: Json) -> Json:

@@ -14,7 +14,7 @@ from runner.callformats.formats.pythonic import NAME, read_calls
 from runner.callformats.formats.pythonic import written as written_call
 from runner.callformats.loose_json import Parsed, State, parse, parse_before
 from runner.callformats.scan import skip_space
-from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves
+from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves, of_value
 from runner.events import Json
 
 _FIRST_KEY = re.compile(
@@ -262,8 +262,7 @@ def _action_input(text: str, at: int, start: int, complete: bool, name: str) -> 
     if line_end < 0 and not complete:
         return UNFINISHED
     end = line_end if line_end >= 0 else len(text)
-    cut = parsed.state is State.CUT
-    return Block(end, (Candidate(name, parsed.value, text[at:end], mended=parsed.mended, exact=parsed.exact, cut=cut),))
+    return Block(end, (of_value(name, parsed, text[at:end]),))
 
 
 _PROMPT = ">>>"
@@ -291,11 +290,7 @@ def _read_functionary(text: str, at: int, complete: bool, names: Names) -> Outco
         return GaveUp(parsed.end)
     if parsed.state is not State.WHOLE and not complete:
         return UNFINISHED
-    cut = parsed.state is State.CUT
-    candidate = Candidate(
-        name[0], parsed.value, text[at : parsed.end], mended=parsed.mended, exact=parsed.exact, cut=cut
-    )
-    return Block(parsed.end, (candidate,))
+    return Block(parsed.end, (of_value(name[0], parsed, text[at : parsed.end]),))
 
 
 def _write_json(name: str, arguments: Mapping[str, Json]) -> str:

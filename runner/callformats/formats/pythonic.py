@@ -19,7 +19,7 @@ from runner.callformats.block import (
 )
 from runner.callformats.loose_json import State, parse
 from runner.callformats.scan import next_match, skip_space
-from runner.callformats.shapes import candidates, dumps
+from runner.callformats.shapes import candidates, dumps, put
 from runner.events import Json
 
 NAME = re.compile(r"[^\W\d][\w.-]{0,127}")
@@ -83,16 +83,18 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
         return DECLINED
     values: dict[str, Json] = {}
     mended = False
+    doubled: str | None = None
     here = name.end() + 1
     while True:
         here = skip_space(text, here)
         if text.startswith(",", here):
             here = skip_space(text, here + 1)
         if text.startswith(")", here):
-            return Candidate(name[0], values, text[at : here + 1], mended=mended), here + 1
+            return Candidate(name[0], values, text[at : here + 1], mended=mended, doubled=doubled), here + 1
         keyword = _KEYWORD.match(text, here)
         if keyword is None:
-            return _no_keyword(text, at, here, complete, Candidate(name[0], values, mended=True))
+            so_far = Candidate(name[0], values, mended=True, doubled=doubled)
+            return _no_keyword(text, at, here, complete, so_far)
         parsed = parse(text, keyword.end())
         if parsed.state in (State.CUT, State.OPEN):
             if not complete:
@@ -100,8 +102,8 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
             return Candidate(name[0], values, text[at:], mended=True, cut=True), len(text)
         if parsed.state is State.BROKEN or not _delimited(text, parsed.end):
             return _single_string(text, at, keyword, complete, name[0]) or DECLINED
-        mended = mended or parsed.mended or keyword[1] in values
-        values[keyword[1]] = parsed.value
+        mended = mended or parsed.mended
+        doubled = put(values, keyword[1], parsed.value) or parsed.doubled or doubled
         here = parsed.end
 
 
