@@ -21,7 +21,8 @@ class Candidate:
     `exact` False: it was to be JSON and is not to the letter, though clear (a comma too many, Python's words).
     `flat`: the arguments stood beside the name instead of in an object of their own. `beside`: fields there that belong
     to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names. `doubled`:
-    a key that was given twice with different values.
+    a key that was given twice with different values. `glued`: the name and the first key, which is the same text, are
+    written in one.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Candidate:
     flat: bool = False
     beside: Mapping[str, Json] | None = None
     doubled: str | None = None
+    glued: bool = False
 
 
 @dataclass(frozen=True, slots=True)

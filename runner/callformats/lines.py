@@ -11,6 +11,7 @@ from runner.callformats.registry import all_formats, format_named
 from runner.callformats.scan import any_of, skip_space
 from runner.callformats.tokens import tokens
 
+_STRAY_FENCE = re.compile(r"`{3,8}(?=\s|\Z)")
 _BODY_NAME = re.compile(r"[\w./:-]{1,128}")
 _MADE_UP = "Observation:"
 _CHARGE = 2_000
@@ -48,7 +49,7 @@ def read_line(text: str, at: int, complete: bool, names: Names, preferred: str |
         if tail >= len(text) or made_up:
             whole = Line(first.format_id, Block(end, tuple(found)), len(text), made_up)
             return whole if complete or made_up else UNFINISHED
-        if not complete and (tokens().may_grow(text, tail) or could_begin(text, tail, (_MADE_UP,))):
+        if not complete and (tokens().may_grow(text, tail) or could_begin(text, tail, (_MADE_UP, "```"))):
             return UNFINISHED
         further = _first(text, tail, complete, names, preferred)
         if further is UNFINISHED:
@@ -149,7 +150,7 @@ def _skip_tail(text: str, at: int) -> int:
     table = tokens()
     while True:
         at = skip_space(text, at)
-        match = table.pattern.match(text, at)
-        if match is None or (match[0] not in table.noise and match[0] != "</s>"):
+        match = _STRAY_FENCE.match(text, at) or table.pattern.match(text, at)
+        if match is None or (match.re is table.pattern and match[0] not in table.noise and match[0] != "</s>"):
             return at
         at = match.end()

@@ -15,7 +15,8 @@ class Call:
 
     `repaired` says that the text had to be mended; then the tool's schema has accepted the arguments, and tools that
     change or remove things for other people must not run on it (S1, J3). Nor must they on one that is not `exact`: not
-    JSON to the letter where it was to be JSON. `id` is the model's own, if it wrote one.
+    JSON to the letter where it was to be JSON. `id` is the model's own, if it wrote one. `echo`: it stands right behind
+    the same call, as small models write it without meaning a second one (Sc).
     """
 
     name: str
@@ -24,6 +25,7 @@ class Call:
     id: str | None = None
     repaired: bool = False
     exact: bool = True
+    echo: bool = False
 
 
 class Fault(StrEnum):

@@ -8,8 +8,10 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
+from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome, Undecided
+from runner.callformats.explained import Example, Marked, meant
 from runner.callformats.found import Findings, Found, Names
 from runner.callformats.leads import (
     ADDRESSEE,
@@ -25,6 +27,7 @@ from runner.callformats.leads import (
 from runner.callformats.lines import Line, NotLast, may_begin, read_line
 from runner.callformats.offered import Offered
 from runner.callformats.offers import Offers
+from runner.callformats.orphans import ORPHAN_CHARACTERS, Orphan, orphan
 from runner.callformats.quotation import ForeignText, Quotations
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import known_id
@@ -32,7 +35,7 @@ from runner.callformats.retries import Retries
 from runner.callformats.scan import next_match, skip_blank_lines, skip_space
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
 from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
-from runner.callformats.tokens import closers_of, tokens
+from runner.callformats.tokens import tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
 
@@ -41,7 +44,6 @@ Tools = Sequence[Offered] | None
 _PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
 _LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
 _ADDRESSES_ALL = "functionary-v32"
-_ORPHAN_CHARACTERS = 400  # how far the closer of unreadable markup is looked for
 
 
 class StreamReader:
@@ -266,17 +268,24 @@ class StreamReader:
     # --- blocks with markers ---------------------------------------------------------------------------------------
 
     def _at_opener(self, token: str, complete: bool) -> bool:
+        outcome = self._block(self._at, token, complete)
+        if outcome is UNFINISHED:
+            return self._wait()
+        return self._take(outcome, token, complete) if isinstance(outcome, Marked) else self._orphan(token, complete)
+
+    def _block(self, at: int, token: str, complete: bool) -> Marked | Literal[Undecided.UNFINISHED] | None:
+        """The block that the opener at `at` begins, read by the first format that knows it."""
         formats = self._tokens.openers[token]
         if self._format is not None:
             formats = tuple(sorted(formats, key=lambda one: one.id != self._format))
         for one in formats:
-            outcome = one.read(self._text, self._at, complete)
-            self._count(outcome, self._at)
+            outcome = one.read(self._text, at, complete)
+            self._count(outcome, at)
             if outcome is UNFINISHED:
-                return self._wait()
+                return UNFINISHED
             if isinstance(outcome, Block):
-                return self._take(outcome, one.id, token)
-        return self._orphan(token, complete)
+                return Marked.of(outcome, one.id)
+        return None
 
     def _count(self, outcome: Outcome | Line | NotLast, start: int) -> None:
         if isinstance(outcome, Block | Line | NotLast):
@@ -286,42 +295,40 @@ class StreamReader:
         else:
             self.steps += len(self._text) - start if outcome is UNFINISHED else _LOOK_AHEAD
 
-    def _take(self, block: Block, format_id: str, token: str) -> bool:
-        unknown = not any(self._offers.knows(one.name) for one in block.candidates)
-        if self._fence is not None and block.candidates and unknown:
+    def _take(self, block: Marked, token: str, complete: bool) -> bool:
+        unknown = not any(self._offers.knows(one.candidate.name) for one in block.found)
+        if self._fence is not None and block.found and unknown:
             # A fenced example of some other system's calls is something to read.
             self._show(self._at + len(token))
             return True
-        if any(map(self._judge.quoted, block.candidates)):
+        if block.found and (self._fence is not None or self._before == "`"):
+            run = meant(self._text, block, complete, self._block, inline=self._fence is None)
+            if run is UNFINISHED:
+                return self._wait()
+            if isinstance(run, Example):
+                self._show(run.end)
+                return True
+            block = run
+        if any(self._judge.quoted(one.candidate) for one in block.found):
             self._quote(block.end)
             return True
-        for one in block.candidates:
-            self._findings.add(Found(one, format_id, True))
+        for one in block.found:
+            self._findings.add(one)
         self._hide(block.end, block=True)
         self._done = block.final
         return True
 
     def _orphan(self, token: str, complete: bool) -> bool:
-        """An opener that opens nothing known: hidden up to its closer, else the opener alone is."""
-        end = self._at + len(token)
-        closers = closers_of(token)
-        if token[0] not in "<[]" or token[-1] not in ">]" or closers is None:
-            if token in self._tokens.noise:
-                self._hide(end)
-            else:
-                self._show(self._at + 1)
-            return True
-        limit = end + _ORPHAN_CHARACTERS
-        close = next_match(closers, self._text, end, limit)
-        self.steps += min(limit, len(self._text)) - end
-        if close is None and not complete and len(self._text) < limit:
+        self.steps += min(ORPHAN_CHARACTERS, len(self._text) - self._at)
+        found = orphan(self._text, self._at, token, complete)
+        if not isinstance(found, Orphan):
             return self._wait()
-        if close is None:
-            self._hide(end)
+        if found.shown:
+            self._show(found.end)
             return True
-        raw = self._text[self._at : close.end()]
-        self._findings.add(Found(Candidate("", raw=raw, broken=True), "", True))
-        self._hide(close.end(), block=True)
+        if found.raw is not None:
+            self._findings.add(Found(Candidate("", raw=found.raw, broken=True), "", True))
+        self._hide(found.end, block=found.raw is not None)
         return True
 
     # --- where a line begins ---------------------------------------------------------------------------------------

@@ -44,6 +44,8 @@ class Grammar:
     call_template: str = ""
     parameter_template: str = ""
     marks_strings: bool = False
+    lead: str = ""
+    """What may stand between the wrapper and the call."""
 
 
 def _tag_may_be_growing(text: str, at: int) -> bool:
@@ -58,6 +60,10 @@ def reader_of(grammar: Grammar) -> BlockReader:
         wrap = literal_at(text, at, grammar.wraps)
         if wrap is not None:
             start = skip_space(text, at + len(wrap))
+            if grammar.lead and not complete and could_begin(text, start, (grammar.lead,)):
+                return UNFINISHED
+            if grammar.lead and text.startswith(grammar.lead, start):
+                start = skip_space(text, start + len(grammar.lead))
         elif literal_at(text, at, grammar.calls) is None:
             return DECLINED
         return _calls(text, start, complete, grammar, wrapped=wrap is not None)

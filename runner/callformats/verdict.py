@@ -29,6 +29,7 @@ class Judge:
 
     def rule(self, candidate: Candidate, format_id: str, *, must_fit: bool = False) -> Ruling:
         """A call, or why not. `must_fit`: the schema has to accept it."""
+        candidate = self.offers.unglued(candidate)
         refuse = _Refuser(candidate)
         # Before anything that asks the model for a better call: nobody is to be led to a call that was only quoted.
         if self.quoted(candidate):
@@ -66,6 +67,7 @@ class Judge:
 
     def quoted(self, candidate: Candidate) -> bool:
         """Whether it only repeats what stands in a text of others (I5)."""
+        candidate = self.offers.unglued(candidate)
         found = self.offers.find(candidate.name)
         arguments = _arguments(candidate, found)[0] if found is not None else None
         if found is None or arguments is None or candidate.broken or candidate.cut:

@@ -133,7 +133,7 @@ class Lenient:
     def close(self, reply: Reply) -> Reply:
         reading = self._reader.close()
         certain = not self._reader.ended_in_thought
-        written = tuple(_raw_call(call, certain) for call in reading.calls) if not reply.calls else ()
+        written = tuple(_raw_call(call, certain) for call in reading.calls if not call.echo) if not reply.calls else ()
         # What was only quoted is no slip of the model: nobody asks it to write that better (I5).
         refused = tuple(one for one in reading.refusals if one.fault is not Fault.QUOTED)
         understood = replace(
@@ -157,7 +157,9 @@ class Lenient:
         if texts:
             before = "" if self._ways.hold else reply.text
             said = read("\n\n".join(texts), self._tools, untrusted=self._foreign)
-            nested = tuple(_raw_call(call, certain=False) for call in said.calls if call.name != REPLY)
+            nested = tuple(
+                _raw_call(call, certain=False) for call in said.calls if call.name != REPLY and not call.echo
+            )
             text = "\n\n".join(filter(None, [before, said.text]))
             return replace(reply, text=text, calls=others or nested, answered=True)
         if self._decoder is not None and self._decoder.text and not reply.calls:

@@ -17,16 +17,20 @@ from runner.callformats.block import (
     could_begin,
     literal_at,
 )
-from runner.callformats.loose_json import PLAIN_QUOTES, Quote, State, parse
+from runner.callformats.loose_json import PLAIN_QUOTES, Parsed, Quote, State, parse
 from runner.callformats.scan import skip_space
 from runner.callformats.shapes import dumps, of_value
 from runner.events import Json
+
+_QUOTES = ('<|"|>', "<escape>")
+_OPENINGS = 8
+"""So many opening quotes may be missing in one call."""
 
 _HEAD = re.compile(r"\s{0,8}(?:call)?:\s{0,8}([^{}<>\n]{1,128})")
 
 
 def _reader(opens: tuple[str, ...], close: str, quote: str) -> BlockReader:
-    quotes = (Quote(quote, quote, False), *PLAIN_QUOTES)
+    quotes = (*(Quote(one, one, False) for one in dict.fromkeys((quote, *_QUOTES))), *PLAIN_QUOTES)
 
     def read(text: str, at: int, complete: bool) -> Outcome:
         opener = literal_at(text, at, opens)
@@ -83,8 +87,20 @@ def _open(text: str, head: re.Match[str], name: str, complete: bool, close: str,
     if parsed.state is State.CUT and body.endswith("}") and body.count(quotes[0].opening) % 2:
         # The model closed the call and forgot the quote before its last brace; the string itself is all there.
         parsed = parse(body[:-1] + quotes[0].closing + "}", 0, quotes)
+    parsed = _with_openings(body, parsed, quotes)
     candidate = of_value(name, parsed, text[head.start() : end], closed=False)
     return Block(end + len(close), (replace(candidate, broken=parsed.state is State.BROKEN),))
+
+
+def _with_openings(body: str, parsed: Parsed, quotes: tuple[Quote, ...]) -> Parsed:
+    """The value read anew with opening quotes where texts begin without one: `{city:Oslo<|"|>}`."""
+    for _ in range(_OPENINGS):
+        quote = next((one.opening for one in quotes if one.opening in body[parsed.end :]), None)
+        if parsed.state is not State.BROKEN or quote is None:
+            break
+        body = body[: parsed.end] + quote + body[parsed.end :]
+        parsed = parse(body + "\n", 0, quotes)
+    return parsed
 
 
 def _value(value: Json, quote: str) -> str:

@@ -14,6 +14,7 @@ _TOKEN = "]<]minimax[>["
 _OPEN = _TOKEN + "<tool_call>"
 _CLOSE = _TOKEN + "</tool_call>"
 _INVOKE = re.compile(re.escape(_TOKEN) + r"<invoke name=\"([^\"<>\n]{1,128})\">")
+_INVOKE_START = f'{_TOKEN}<invoke name="'
 _INVOKE_END = _TOKEN + "</invoke>"
 _TAG = re.compile(re.escape(_TOKEN) + r"<(/?)([^<>/\n]{1,128})>")
 _DEPTH = 24
@@ -113,4 +114,4 @@ def _write(name: str, arguments: Mapping[str, Json]) -> str:
     return f'{_OPEN}\n{_TOKEN}<invoke name="{name}">{_inner(dict(arguments))}{_INVOKE_END}\n{_CLOSE}'
 
 
-FORMATS = (Format("minimax-m3", _read, _write, (_OPEN,), (_CLOSE, _INVOKE_END), (_CLOSE,)),)
+FORMATS = (Format("minimax-m3", _read, _write, (_OPEN,), (_CLOSE, _INVOKE_END), (_CLOSE,), inner=(_INVOKE_START,)),)

@@ -15,6 +15,7 @@ from runner.callformats.formats.pythonic import written as written_call
 from runner.callformats.loose_json import Parsed, State, parse, parse_before
 from runner.callformats.scan import skip_space
 from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves, of_value
+from runner.callformats.tokens import tokens
 from runner.events import Json
 
 _FIRST_KEY = re.compile(
@@ -30,7 +31,8 @@ def _first_key_fits(text: str, at: int, names: Names) -> bool:
         return rest in ("[", "{", "{{", "[{", "[{{", "[ {") or (len(text) - at < 90 and rest.strip("[{ \n") == "")
     key = match["quoted"] if match["quoted"] is not None else match["bare"] or ""
     if match["end"] is None and match.end() >= len(text):
-        return any(known.startswith(key) for known in CALL_KEYS) or names.may_grow(key) or not key
+        grows = names.may_grow(key) or names.spells(key)
+        return grows or not key or any(known.startswith(key) for known in CALL_KEYS)
     return key.rstrip("=>") in CALL_KEYS or names.spells(key)
 
 
@@ -63,7 +65,7 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         found += more
         if not found:
             return GaveUp(end)
-        following = _next_value(text, end)
+        following = _next_value(text, end, complete)
         if following is None:
             return _all_named(tuple(found), end)
         if following >= len(text):
@@ -100,7 +102,7 @@ def _unended(found: tuple[Candidate, ...], text: str) -> Outcome:
     return Block(len(text), merge_halves(found))
 
 
-def _next_value(text: str, end: int) -> int | None:
+def _next_value(text: str, end: int, complete: bool) -> int | None:
     """Where another value of the same block begins: the values stand side by side, or `;` or `,` parts them.
 
     The end of the text if that is not to be seen yet; None when something else follows.
@@ -108,7 +110,10 @@ def _next_value(text: str, end: int) -> int | None:
     here = skip_space(text, end)
     if text[here : here + 1] in (",", ";"):
         here = skip_space(text, here + 1)
-    return here if here >= len(text) or text[here] in "{[" else None
+    if here >= len(text) or (not complete and tokens().may_grow(text, here)):
+        return len(text)
+    marker = tokens().pattern.match(text, here)
+    return here if text[here] in "{[" and marker is None else None
 
 
 def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome:

@@ -155,7 +155,9 @@ def _last_end(text: str, at: int, limit: int, quote: str) -> re.Match[str] | Non
     return last
 
 
-def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
+def marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
+    """The reader of calls between markers, printed or given a name perhaps."""
+
     def read(text: str, at: int, complete: bool) -> Outcome:
         opener = literal_at(text, at, opens)
         if opener is None:
@@ -179,7 +181,7 @@ def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
 
 _TAG = "<|python_tag|>"
 _TAG_CLOSES = ("<|eom_id|>", "<|eot_id|>")
-_read_tagged_calls = _marked((_TAG,), _TAG_CLOSES)
+_read_tagged_calls = marked((_TAG,), _TAG_CLOSES)
 
 
 def _read_python_tag(text: str, at: int, complete: bool) -> Outcome:
@@ -246,7 +248,7 @@ def _format(
         call = written(name, arguments)
         return f"{opens[0]}{f'[{call}]' if bracketed else call}{closes[0]}"
 
-    return Format(format_id, _marked(opens, closes), write, opens, closes, closes[:1], aliases=aliases)
+    return Format(format_id, marked(opens, closes), write, opens, closes, closes[:1], aliases=aliases)
 
 
 FORMATS = (
