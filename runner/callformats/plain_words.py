@@ -25,11 +25,12 @@ _PIECE = 16_000
 _LOOK_BACK = 400
 
 _FRAME = re.compile(r"^--- data block [^\n]{0,300}---\n|\n--- end of data block [^\n]{0,100}---$", re.MULTILINE)
-_FRAMED = re.compile(r"^--- data block .*?^--- end of data block [^\n]*---$", re.MULTILINE | re.DOTALL)
-_QUOTED_LINE = re.compile(r"\n[ \t]{0,8}[>|#]{1,4}")
-_ESCAPE = re.compile(
-    r"\\\s?(?:(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|U([0-9A-Fa-f]{8})|x([0-9A-Fa-f]{2}))|(.))", re.DOTALL
-)
+_FRAME_BEGINS = re.compile(r"^--- data block ", re.MULTILINE)
+_FRAME_ENDS = re.compile(r"^--- end of data block [^\n]{0,100}---$", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"\n[ \t]{0,8}[>|#]{1,4}[ \t]?")
+_DIGIT = r"\s{0,2}[0-9A-Fa-f]"  # a line may have been wrapped anywhere
+_CODES = rf"u((?:{_DIGIT}){{4}})|u\{{((?:{_DIGIT}){{1,6}})\}}|U((?:{_DIGIT}){{8}})|x((?:{_DIGIT}){{2}})"
+_ESCAPE = re.compile(rf"\\\s{{0,2}}(?:{_CODES}|(.))", re.DOTALL)
 _WHITE = frozenset("ntrbfv0")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _UNSEEN = re.compile(
@@ -58,14 +59,19 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _plain(piece: str) -> str:
-    piece = piece.translate(_LIVE)
+    piece = _QUOTED_LINE.sub("\n", piece.translate(_LIVE))
     decoded = _QUOTED_LINE.sub("\n", _decoded(_narrow(piece)))
     return _flat(" ".join([decoded, *_from_base64(piece)]))
 
 
 def framed(text: str) -> list[str]:
     """What stands in a text between lines that mark it as data, those lines included."""
-    return _FRAMED.findall(text)
+    found: list[str] = []
+    at = 0
+    while (begins := _FRAME_BEGINS.search(text, at)) and (ends := _FRAME_ENDS.search(text, begins.end())):
+        found.append(text[begins.start() : ends.end()])
+        at = ends.end()
+    return found
 
 
 def without_frame(text: str) -> str:
@@ -101,7 +107,8 @@ def _unescaped(match: re.Match[str]) -> str:
     digits = match[1] or match[2] or match[3] or match[4]
     if digits is None:
         return "\n" if match[5] in _WHITE else match[5]
-    return chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else ""
+    code = int("".join(digits.split()), 16)
+    return chr(code) if code <= 0x10FFFF else ""
 
 
 def _from_base64(text: str) -> list[str]:

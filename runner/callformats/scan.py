@@ -16,7 +16,7 @@ _OVERLAP = 600
 """Characters that windows share: no pattern of this package matches more, values of unbounded length apart."""
 
 _SPACE = re.compile(r"\s*+")
-_BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)*+")
+_BLANK_LINES = re.compile(r"(?:[ \t\r]{0,80}+\n)*+")
 
 
 @cache

@@ -335,7 +335,7 @@ class Guiding:
 
     def _objection(self, text: str) -> str | None:
         """The first objection to an answer that was not made yet in this run; None when it may stand."""
-        for name, said in self._objections(text):
+        for name, said in self._objections(answers.ends_of(text)):
             if said is not None and name not in self._bounced:
                 self._bounced.add(name)
                 return said

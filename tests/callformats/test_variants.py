@@ -24,7 +24,7 @@ def dsml(before: str, after: str) -> str:
 BENT = {
     "recipient in the role's header": "<|start|>assistant to=functions.search<|channel|>commentary <|constrain|>json"
     '<|message|>{"query": "x"}<|call|>',
-    "the header's beginning in the prompt": ' to=functions.search<|channel|>commentary json<|message|>'
+    "the header's beginning in the prompt": " to=functions.search<|channel|>commentary json<|message|>"
     '{"query": "x"}<|call|>',
     "no namespace": 'to=search<|channel|>commentary<|message|>{"query": "x"}',
     "the channel's token left out": 'commentary to=functions.search <|constrain|>json<|message|>{"query": "x"}<|call|>',
