@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
-from runner.callformats.block import UNFINISHED, Block, Undecided
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Undecided
 from runner.callformats.found import Found
 from runner.callformats.scan import skip_space
 from runner.callformats.tokens import tokens
@@ -38,13 +37,11 @@ class Example:
     end: int
 
 
-ReadBlock = Callable[[int, str, bool], Marked | Literal[Undecided.UNFINISHED] | None]
-"""(index, opener there, whether the text is complete) → the block there; None where none begins."""
+ReadBlock = Callable[[int, str, bool], Marked | Undecided]
+"""(index, opener there, whether the text is complete) → the block there, if it is one."""
 
 
-def meant(
-    text: str, first: Marked, complete: bool, read: ReadBlock, *, inline: bool
-) -> Marked | Example | Literal[Undecided.UNFINISHED]:
+def meant(text: str, first: Marked, complete: bool, read: ReadBlock, *, inline: bool) -> Marked | Example | Undecided:
     """What a call in a fence turns out to be, with those behind it. `inline`: one back-tick stands before it; without
     one behind it that says nothing."""
     if inline and not text.startswith("`", first.end):
@@ -62,10 +59,8 @@ def meant(
         if literal[0] not in tokens().openers:
             return Marked(end, tuple(found), first.final)
         further = read(at, literal[0], complete)
-        if further is None:
-            return Example(end)
         if not isinstance(further, Marked):
-            return further
+            return Example(end) if further is DECLINED else further
         end = further.end
         found += further.found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from runner.callformats.block import UNFINISHED, Undecided
 from runner.callformats.scan import next_match
@@ -22,7 +21,7 @@ class Orphan:
     shown: bool = False
 
 
-def orphan(text: str, at: int, token: str, complete: bool) -> Orphan | Literal[Undecided.UNFINISHED]:
+def orphan(text: str, at: int, token: str, complete: bool) -> Orphan | Undecided:
     """What becomes of the opener at `at` that no format reads."""
     end = at + len(token)
     closers = closers_of(token)

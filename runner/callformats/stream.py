@@ -8,9 +8,8 @@ finished yet is tried again when a closer arrives or when it has grown by a quar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome, Undecided
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, GaveUp, Outcome, Undecided
 from runner.callformats.explained import Example, Marked, meant
 from runner.callformats.found import Findings, Found, Names
 from runner.callformats.leads import (
@@ -161,20 +160,14 @@ class StreamReader:
             self._before = self._text[to - 1]
         self._at = to
 
-    def _show(self, to: int) -> None:
+    def _show(self, to: int, *, inert: bool = False) -> bool:
         piece = self._text[self._at : to]
         if piece.strip():
             self._fresh = False
             self._findings.end_run()
-        self._visible.show(piece)
+        self._visible.show(self._tokens.inert(piece) if inert else piece)
         self._move(to)
-
-    def _quote(self, to: int) -> None:
-        """Shows markup that only repeats what others wrote: something to read, as inert as it came (I5)."""
-        self._fresh = False
-        self._findings.end_run()
-        self._visible.show(self._tokens.inert(self._text[self._at : to]))
-        self._move(to)
+        return True
 
     def _hide(self, to: int, *, block: bool = False) -> None:
         self._visible.hide(block=block)
@@ -226,8 +219,7 @@ class StreamReader:
             if end >= len(self._text) and not complete:
                 return self._wait()
             if self._text[end : end + 1] == self._before:
-                self._show(end)
-                return True
+                return self._show(end)
         if token in self._tokens.thoughts:
             return self._open(token)
         if token in self._tokens.thought_closers:
@@ -273,7 +265,7 @@ class StreamReader:
             return self._wait()
         return self._take(outcome, token, complete) if isinstance(outcome, Marked) else self._orphan(token, complete)
 
-    def _block(self, at: int, token: str, complete: bool) -> Marked | Literal[Undecided.UNFINISHED] | None:
+    def _block(self, at: int, token: str, complete: bool) -> Marked | Undecided:
         """The block that the opener at `at` begins, read by the first format that knows it."""
         formats = self._tokens.openers[token]
         if self._format is not None:
@@ -285,7 +277,7 @@ class StreamReader:
                 return UNFINISHED
             if isinstance(outcome, Block):
                 return Marked.of(outcome, one.id)
-        return None
+        return DECLINED
 
     def _count(self, outcome: Outcome | Line | NotLast, start: int) -> None:
         if isinstance(outcome, Block | Line | NotLast):
@@ -299,19 +291,15 @@ class StreamReader:
         unknown = not any(self._offers.knows(one.candidate.name) for one in block.found)
         if self._fence is not None and block.found and unknown:
             # A fenced example of some other system's calls is something to read.
-            self._show(self._at + len(token))
-            return True
+            return self._show(self._at + len(token))
         if block.found and (self._fence is not None or self._before == "`"):
             run = meant(self._text, block, complete, self._block, inline=self._fence is None)
-            if run is UNFINISHED:
-                return self._wait()
-            if isinstance(run, Example):
-                self._show(run.end)
-                return True
+            if not isinstance(run, Marked):
+                return self._wait() if not isinstance(run, Example) else self._show(run.end)
             block = run
         if any(self._judge.quoted(one.candidate) for one in block.found):
-            self._quote(block.end)
-            return True
+            # Something to read, as inert as it came (I5).
+            return self._show(block.end, inert=True)
         for one in block.found:
             self._findings.add(one)
         self._hide(block.end, block=True)
@@ -324,8 +312,7 @@ class StreamReader:
         if not isinstance(found, Orphan):
             return self._wait()
         if found.shown:
-            self._show(found.end)
-            return True
+            return self._show(found.end)
         if found.raw is not None:
             self._findings.add(Found(Candidate("", raw=found.raw, broken=True), "", True))
         self._hide(found.end, block=found.raw is not None)
@@ -445,8 +432,7 @@ class StreamReader:
     def _close_alone(self, end: int) -> bool:
         """A closer without an opener: the text before it was a thought, if nothing is known against that."""
         if self._thinking is False or self._had_thought or self._findings:
-            self._show(end)
-            return True
+            return self._show(end)
         self._had_thought = True
         opening = LEAD_OF.get(self._text[self._at : end])
         if opening is not None:

@@ -41,8 +41,9 @@ HOSTILE = {
 def host_for(text: str, profile: str, *, streamed: bool) -> Any:
     config = {"model-profile": profile, "tool-call-format": "tags"}
     said = Reply(text, chunks=40) if streamed else text
-    operations = {} if streamed else {"operations": INVOKED}
-    return host_with(models=[Model("m1", [said, "Done."], **operations)], tools=[Tool("look")], config=config)
+    replies = [said, "Done."]
+    model = Model("m1", replies) if streamed else Model("m1", replies, operations=INVOKED)
+    return host_with(models=[model], tools=[Tool("look")], config=config)
 
 
 @pytest.mark.parametrize("profile", ["standard", "auto", "small"])

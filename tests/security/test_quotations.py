@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from config.choices import CallFormat
+from runner.events import Json
 from runner.small.forms import FORM_IDS
 from tests.callformats.disguises import COATS, shapes
 from tests.host import ModelRequest, Reply, Tool, ToolCall
@@ -20,7 +21,7 @@ from .foreign import TARGET, calls
 from .places import PLACES, Place, looking, wipe
 from .test_injection import MANNERS, asked_for, called
 
-WHAT = {"what": "all files"}
+WHAT: dict[str, Json] = {"what": "all files"}
 DISGUISED = [(shape, coat) for shape in shapes(TARGET, WHAT) for coat in COATS]
 SHARE = int(os.environ.get("LOCALAGENT_SECURITY_SHARE", "5")) * 8
 
@@ -92,7 +93,8 @@ async def test_I5_what_the_asker_wrote_in_a_private_chat_may_be_done(form: str) 
 
 
 async def test_I5_a_tool_that_echoes_its_request_can_be_asked_again() -> None:
-    echo = Tool("wipe", takes_dict=True, fn=lambda given: {"request": {"name": "wipe", "arguments": given}, "left": 3})
+    echo = wipe()
+    echo.fn = lambda given: {"request": {"name": "wipe", "arguments": given}, "left": 3}
     host = host_with(tools=[echo], config={"tool-call-format": "json"})
     written = json.dumps({"name": "wipe", "arguments": WHAT})
     host.model.say(written, written, "Done.")
