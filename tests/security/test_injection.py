@@ -102,7 +102,7 @@ async def quoted(place: Place, text: str, config: dict[str, object]) -> tuple[Te
     return host, await place.say(host, planted(text))
 
 
-UNMARKED = ("json", "llama3-json", "json-fence", "pythonic", "react", "command-r-plus", "functionary-v32")
+UNMARKED = ("json", "llama3-json", "json-fence", "pythonic", "smollm3-code", "react", "command-r-plus", "functionary-v32")
 """Formats whose calls have nothing in them that could be made inert."""
 
 MANNERS = (
