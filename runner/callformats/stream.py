@@ -41,6 +41,7 @@ from runner.callformats.visible import Visible
 Tools = Sequence[Offered] | None
 
 _PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
+_LONG = 500  # characters of a chunk in which looking for closers is work of its own
 _LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
 _ADDRESSES_ALL = "functionary-v32"
 
@@ -124,7 +125,7 @@ class StreamReader:
     def effort(self, chunk: str) -> int:
         """How many characters `feed` would go over with this chunk."""
         held = len(self._text) - self._at
-        return len(chunk) + (held if self._retries.due(held, chunk) else 0)
+        return len(chunk) + (held if len(chunk) > _LONG or self._retries.due(held, chunk) else 0)
 
     def close(self) -> Reading:
         """The whole reading. Safe to call again."""

@@ -19,6 +19,8 @@ _NOTHING: Final = _any((*NOISE, *ANSWER_TAGS, *LAST_ONLY), r"\s+")
 _CLOSERS: Final = {marks.opens.lower(): _any([marks.closes]) for marks in THOUGHTS}
 _OPENER: Final = _any(_CLOSERS)
 _CLOSER_ALONE: Final = _any(CLOSERS_ALONE)
+_END: Final = 2_000
+_CLOSERS_ALONE: Final = frozenset(closer.lower() for closer in CLOSERS_ALONE)
 
 
 def is_thought_alone(text: str) -> bool:
@@ -36,10 +38,28 @@ def is_thought_alone(text: str) -> bool:
         at = _behind_nothing(text, closer.end())
     if found:
         return at == len(text)
-    closer = _CLOSER_ALONE.search(text)
-    if closer is None or _OPENER.search(text, 0, closer.start()) is not None:
+    if not any(closer in text[-_END:].lower() for closer in _CLOSERS_ALONE):
+        return False  # nothing but tokens of the turn stands behind the closer, so it is near
+    # Plain searches: in a long text they are forty times as quick as a pattern that minds no case (Sm).
+    small = _in_small(text)
+    start = _first(small, _CLOSERS_ALONE)
+    closer = _CLOSER_ALONE.match(text, start)
+    if closer is None or _first(small, _CLOSERS) < start:
         return False
     return _behind_nothing(text, closer.end()) == len(text)
+
+
+def _in_small(text: str) -> str:
+    """The text in small letters, each where it was: a few letters become two that way, and stay as they are."""
+    small = text.lower()
+    return (
+        small if len(small) == len(text) else "".join(char if len(char.lower()) > 1 else char.lower() for char in text)
+    )
+
+
+def _first(text: str, literals: Iterable[str]) -> int:
+    """Where the first of the literals stands; the end of the text without one."""
+    return min((at for literal in literals if (at := text.find(literal)) >= 0), default=len(text))
 
 
 def _behind_nothing(text: str, at: int) -> int:
