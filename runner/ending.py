@@ -84,18 +84,27 @@ def hint(outcome: BaseException, say: Say) -> str | None:
     return say(Notice.FAILED, reason=outcome.code if isinstance(outcome, RunFault) else "runner.internal")
 
 
+_STEP = 4_096
+
+
 def fitted(text: str, record: Mapping[str, Json] | None, cut_note: str) -> tuple[str, Mapping[str, Json] | None]:
     """Text and record within one frame of the wire: the record goes first, then the end of the text (C6)."""
     room = FRAME_BUDGET - wire_bytes(text)
     if room >= 0:
         return text, record if record is None or wire_bytes(record) <= room else None
     note = f"\n\n{cut_note}"
-    low, high = 0, len(text)
-    budget = FRAME_BUDGET - wire_bytes(note)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if wire_bytes(text[:middle]) <= budget else (low, middle - 1)
-    return head(text, low) + note, None
+    end = _beginning(text, FRAME_BUDGET - wire_bytes(note))
+    near = max(0, end - _STEP)  # looking for the border of a grapheme costs what there is to look at
+    return text[:near] + head(text[near:], end - near) + note, None
+
+
+def _beginning(text: str, budget: int) -> int:
+    """How many characters of the text take `budget` bytes on the wire. Goes over the text once: it may be long (Sm)."""
+    low = 0
+    for step in (_STEP, 1):
+        while low < len(text) and (more := wire_bytes(text[low : low + step]) - wire_bytes("")) <= budget:
+            low, budget = low + step, budget - more
+    return min(low, len(text))
 
 
 def _cancelled(

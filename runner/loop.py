@@ -186,5 +186,5 @@ class Loop:
             self._view.add(UserTurn((Text(words),)))
 
     def _remember(self, reply: Reply) -> None:
-        if reply.said.strip():
-            self._view.add(AssistantTurn(reply.said, author=reply.model_id, provider_fields=reply.provider_fields))
+        if (said := reply.said).strip():
+            self._view.add(AssistantTurn(said, author=reply.model_id, provider_fields=reply.provider_fields))

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from config.notices import Notice
 from runner import clock
@@ -25,10 +26,20 @@ from runner.small.reading import Reading
 from runner.view import RunView
 from runner.visible import Visible
 
+_AT_ONCE = 1_000
+"""Characters of a reply that may be gone over in the event loop: a few milliseconds at the worst (Sm)."""
+
+Made = TypeVar("Made")
+
 _WARNING_LIMIT = 500
 """Characters of a model's failure that go into one log line."""
 
 _TOOLS: Final = frozenset({Step.TOOLS, Step.TOOL_TURNS})
+
+
+async def _in_time(effort: int, work: Callable[[], Made]) -> Made:
+    """What `work` gives; done in a thread where it goes over so much text that other chats would have to wait (Sm)."""
+    return work() if effort <= _AT_ONCE else await asyncio.to_thread(work)
 
 
 class BrokenOff(ModelFailed):
@@ -188,7 +199,7 @@ class Turns:
         finally:
             reply = reader.close()
             self._models.add_usage(reply.usage)
-        reply = reading.close(reply)
+        reply = await _in_time(reading.effort(None), partial(reading.close, reply))
         return replace(reply, calls=()) if reply.filtered else reply
 
     def _without(self, model_id: str, *, conclude: bool) -> frozenset[Step]:
@@ -249,7 +260,7 @@ class Turns:
             async for fragment in fragments:
                 if waiting.over:
                     return
-                self.reveal(reading.feed(fragment))
+                self.reveal(await _in_time(reading.effort(fragment), partial(reading.feed, fragment)))
                 if reading.over:
                     return
 

@@ -58,17 +58,20 @@ class Visible:
             self._text += _GAP[min(len(self._text) - len(self._text.rstrip("\n")), len(_GAP)) :]
             self._turn_start = len(self._text)
             self._gap_due = False
-        self._text += text
         if self._half or _UNSENDABLE.search(text):
-            self._mend()
+            text = self._mended(text)
+        self._text += text
         if not self._turn_shown and text.strip():
             self._turn_shown = self._shown = True
 
-    def _mend(self) -> None:
-        """Make what is there sendable, once; a first half at the end may still get its second (Q2)."""
-        self._half = bool(_FIRST_HALF.search(self._text))
-        end = self._text[-1:] if self._half else ""
-        self._text = whole_characters(self._text[: len(self._text) - len(end)]) + end
+    def _mended(self, text: str) -> str:
+        """The fragment made sendable, with the first half before it; one at its end may still get its second (Q2)."""
+        if self._half:
+            text = self._text[-1] + text
+            self._text = self._text[:-1]
+        self._half = bool(_FIRST_HALF.search(text))
+        end = text[-1:] if self._half else ""
+        return whole_characters(text[: len(text) - len(end)]) + end
 
     def drop_turn(self) -> None:
         """Forget white space that a model left behind before it failed; what was readable stays."""

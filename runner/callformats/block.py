@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from typing import Protocol
 
+from runner.callformats.scan import next_match
 from runner.events import Json
 
 
@@ -20,7 +20,9 @@ class Candidate:
     what they are (XML formats). `cut`: the text ends inside a string or value. `mended`: something was repaired.
     `exact` False: it was to be JSON and is not to the letter, though clear (a comma too many, Python's words).
     `flat`: the arguments stood beside the name instead of in an object of their own. `beside`: fields there that belong
-    to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names.
+    to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names. `doubled`:
+    a key that was given twice with different values. `glued`: the name and the first key, which is the same text, are
+    written in one.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Candidate:
     broken: bool = False
     flat: bool = False
     beside: Mapping[str, Json] | None = None
+    doubled: str | None = None
+    glued: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,9 @@ class Names(Protocol):
     def may_grow(self, written: str) -> bool:
         """Whether more characters could make it one that `spells` knows."""
 
+    def begins(self, char: str) -> bool:
+        """Whether one that `spells` knows begins with this character."""
+
     @property
     def whole(self) -> bool:
         """Whether nothing visible stands before: then a call to an unknown tool is a fault, not a text."""
@@ -112,7 +119,7 @@ class Format:
     `<`, `[` or `]`, else it is text. `stops`: what a server should stop at when this format is asked for. `inner`:
     literals that stand right behind the tool's name inside a block; a block whose opener is missing is recognised by
     them. `aliases`: other names of the format. `plain`: the reader of a format without markers, tried where a line
-    begins.
+    begins with one of the characters `begins`, or as the name of a tool does.
     """
 
     id: str
@@ -124,25 +131,13 @@ class Format:
     inner: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     plain: PlainReader | None = None
-
-
-def skip_space(text: str, at: int) -> int:
-    """Index of the first character from `at` that is no white space."""
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
+    begins: str = ""
 
 
 def could_begin(text: str, at: int, literals: tuple[str, ...]) -> bool:
     """Whether the text ends, from `at`, inside one of the literals (an empty rest counts)."""
     rest = text[at : at + 48]
     return any(len(rest) < len(literal) and literal.startswith(rest) for literal in literals)
-
-
-@cache
-def any_of(literals: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds the next of the literals; where several begin at one place, the longest."""
-    return re.compile("|".join(map(re.escape, sorted(set(literals), key=lambda literal: (-len(literal), literal)))))
 
 
 def literal_at(text: str, at: int, literals: tuple[str, ...]) -> str | None:
@@ -156,7 +151,7 @@ def unreadable(
 ) -> tuple[Candidate, int] | None:
     """A call that cannot be read, up to the next of the markers, and where it ends: behind one that closes a call,
     before any other. None when more text is needed."""
-    marker = markers.search(text, start)
+    marker = next_match(markers, text, start)
     if marker is None and not complete:
         return None
     stop = marker.start() if marker else len(text)

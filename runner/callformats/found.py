@@ -26,6 +26,7 @@ class Findings:
     def __init__(self) -> None:
         self._all: list[Found] = []
         self._run_start = 0
+        self._run_starts: set[int] = set()
         self._faults: list[Refusal] = []
 
     def __bool__(self) -> bool:
@@ -38,6 +39,7 @@ class Findings:
 
     def end_run(self) -> None:
         self._run_start = len(self._all)
+        self._run_starts.add(self._run_start)
 
     def add(self, found: Found) -> None:
         """One more; arguments alone behind a name alone complete that call."""
@@ -60,17 +62,29 @@ class Findings:
     def ruled(self, judge: Judge, openers: Set[str]) -> tuple[tuple[Call, ...], tuple[Refusal, ...]]:
         """The calls, and what is refused: candidates first.
 
-        An opener behind a call, and then the end, is no candidate: it was meant for the closer.
+        An opener behind a call, and then the end, is no candidate: it was meant for the closer. A call that stands
+        right behind the same call is its echo (Sc): without its opener it is none, else it is noted.
         """
         calls: list[Call] = []
         refusals: list[Refusal] = []
-        for one in self._all:
-            ruling = judge.rule(one.candidate, one.format_id, marked=one.marked)
-            if isinstance(ruling, Call):
-                calls.append(ruling)
-            elif not calls or one.candidate.raw.strip() not in openers:
-                refusals.append(ruling)
+        goes_on = False
+        for place, one in enumerate(self._all):
+            ruling = judge.rule(one.candidate, one.format_id)
+            goes_on = goes_on and place not in self._run_starts
+            if not isinstance(ruling, Call):
+                if not calls or one.candidate.raw.strip() not in openers:
+                    refusals.append(ruling)
+                    goes_on = False
+                continue
+            echo = goes_on and _same(calls[-1], ruling)
+            if not echo or one.marked:
+                calls.append(replace(ruling, echo=echo))
+            goes_on = True
         return tuple(calls), (*refusals, *self._faults)
+
+
+def _same(one: Call, other: Call) -> bool:
+    return one.name == other.name and one.arguments == other.arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +102,6 @@ class Names:
 
     def may_grow(self, written: str) -> bool:
         return self.offers.may_grow(written)
+
+    def begins(self, char: str) -> bool:
+        return self.offers.begins(char)

@@ -15,8 +15,11 @@ _LEADING = tuple(marks for marks in THOUGHTS if marks.leads)
 ADDRESSEE = ">>>"
 _TO_ALL = ">>>all\n"
 _TO_ALL_UNMARKED = "all\n"
+FENCE_CHARACTERS = ("`", "~")
+"""What the line of a code fence begins with, behind blanks."""
 _FENCE = re.compile(r"[ \t]{0,8}(`{3,40}|~{3,40})[^\n`]{0,150}(?:\n|\Z)")
 _LONGEST_FENCE_LINE = 200
+_LONGEST_LEAD = 64
 
 LEAD_OF = {marks.closes: marks.opens for marks in _LEADING}
 """Which sentence opened the thought that this closer ends."""
@@ -49,7 +52,7 @@ def lead(text: str, at: int, start: int, complete: bool, *, to_all: bool) -> Lea
     for head in heads:
         if text.startswith(head, start):
             return Lead(start + len(head), to_all=True)
-    rest = text[start:]
+    rest = text[start : start + _LONGEST_LEAD]
     growing = any(opening.startswith(rest) for opening in (*(marks.opens for marks in _LEADING), *heads))
     if not complete and (growing or _ADDRESSEE_PART.fullmatch(text, at) is not None):
         return Beginning.UNSURE

@@ -6,12 +6,16 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, GaveUp, Names, Outcome, skip_space
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, GaveUp, Names, Outcome, could_begin
 from runner.callformats.registry import all_formats, format_named
+from runner.callformats.scan import any_of, skip_space
 from runner.callformats.tokens import tokens
 
+_STRAY_FENCE = re.compile(r"`{3,8}(?=\s|\Z)")
 _BODY_NAME = re.compile(r"[\w./:-]{1,128}")
 _MADE_UP = "Observation:"
+_CHARGE = 2_000
+"""What trying a block whose opener was left out is taken to have cost, in characters, where it came to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class NotLast:
-    """A block that would be a call, had nothing stood behind it; text up to `end` is ordinary text."""
+    """A block that would be a call, had nothing stood behind it; text up to `end` is ordinary text. To tell took
+    reading up to `read_to`."""
 
     end: int
+    read_to: int
 
 
 def read_line(text: str, at: int, complete: bool, names: Names, preferred: str | None) -> Line | NotLast | Outcome:
@@ -36,21 +42,33 @@ def read_line(text: str, at: int, complete: bool, names: Names, preferred: str |
     first = _first(text, at, complete, names, preferred)
     if not isinstance(first, Line):
         return first
-    run = first
+    end, found = first.block.end, [*first.block.candidates]
     while True:
-        tail = _skip_tail(text, run.block.end)
-        if tail >= len(text):
-            return Line(run.format_id, run.block, tail) if complete else UNFINISHED
-        if text.startswith(_MADE_UP, tail):
-            return Line(run.format_id, run.block, len(text), made_up=True)
-        if not complete and (tokens().may_grow(text, tail) or _MADE_UP.startswith(text[tail:])):
+        tail = _skip_tail(text, end)
+        made_up = text.startswith(_MADE_UP, tail)
+        if tail >= len(text) or made_up:
+            whole = Line(first.format_id, Block(end, tuple(found)), len(text), made_up)
+            return whole if complete or made_up else UNFINISHED
+        if not complete and (tokens().may_grow(text, tail) or could_begin(text, tail, (_MADE_UP, "```"))):
             return UNFINISHED
         further = _first(text, tail, complete, names, preferred)
         if further is UNFINISHED:
             return UNFINISHED
         if not isinstance(further, Line):
-            return NotLast(first.block.end)
-        run = Line(run.format_id, Block(further.block.end, run.block.candidates + further.block.candidates), 0)
+            return NotLast(first.block.end, tail)
+        end = further.block.end
+        found += further.block.candidates
+
+
+def may_begin(char: str, names: Names) -> bool:
+    """Whether a line that begins with this character may begin with a call. Most lines are ruled out by it."""
+    return char in _beginnings() or names.begins(char)
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    """What blocks without markers begin with, and those whose opener was left out, names of tools apart."""
+    return frozenset(char for one in all_formats() for char in (*one.begins, *(inner[0] for inner in one.inner)))
 
 
 def _first(text: str, at: int, complete: bool, names: Names, preferred: str | None) -> Line | Outcome:
@@ -65,7 +83,9 @@ def _first(text: str, at: int, complete: bool, names: Names, preferred: str | No
         if isinstance(outcome, GaveUp):
             cost = max(cost, outcome.read_to)
     body = _body(text, at, complete, names)
-    return GaveUp(cost) if body is DECLINED and cost > at else body
+    if isinstance(body, GaveUp):
+        cost = max(cost, body.read_to)
+    return body if isinstance(body, Line) or body is UNFINISHED or cost == at else GaveUp(cost)
 
 
 @cache
@@ -83,28 +103,46 @@ def _inner_formats() -> tuple[tuple[str, Format], ...]:
     return tuple((inner, one) for one in all_formats() for inner in one.inner)
 
 
+@cache
+def _inners() -> tuple[str, ...]:
+    return tuple(inner for inner, _ in _inner_formats())
+
+
 def _body(text: str, at: int, complete: bool, names: Names) -> Line | Outcome:
     """A block whose opener the model left out, known by the marker inside it."""
     name = _BODY_NAME.match(text, at)
     written = name[0] if name else ""
     behind = skip_space(text, at + len(written)) if name else at
     knows = bool(written) and names.spells(written)
-    waits = not complete and bool(written) and behind >= len(text) and (knows or names.may_grow(written))
-    for inner, one in _inner_formats():
-        if text.startswith(inner, at) or (knows and text.startswith(inner, behind)):
-            outcome = one.read(one.opens[0] + text[at:], 0, complete)
-            if isinstance(outcome, Block) and outcome.candidates:
-                if not all(names.knows(found.name) for found in outcome.candidates):
-                    return DECLINED
-                shifted = Block(outcome.end - len(one.opens[0]) + at, outcome.candidates)
-                return Line(one.id, shifted, shifted.end)
-            if outcome is UNFINISHED:
-                return UNFINISHED
-        rest = text[at : at + len(inner)]
-        waits = waits or (not complete and at + len(rest) >= len(text) and inner.startswith(rest))
-        rest = text[behind : behind + len(inner)]
-        waits = waits or (not complete and knows and behind + len(rest) >= len(text) and inner.startswith(rest))
-    return UNFINISHED if waits else DECLINED
+    declined: Outcome = DECLINED
+    for inner, one in _inner_formats() if _inner_stands(text, at, behind, knows) else ():
+        if not (text.startswith(inner, at) or (knows and text.startswith(inner, behind))):
+            continue
+        declined = GaveUp(at + _CHARGE)
+        outcome = one.read(one.opens[0] + text[at:], 0, complete)
+        if isinstance(outcome, Block) and outcome.candidates:
+            if not all(names.knows(found.name) for found in outcome.candidates):
+                return declined
+            shifted = Block(outcome.end - len(one.opens[0]) + at, outcome.candidates)
+            return Line(one.id, shifted, shifted.end)
+        if outcome is UNFINISHED:
+            return UNFINISHED
+    return UNFINISHED if not complete and _may_come(text, at, behind, written, names) else declined
+
+
+def _inner_stands(text: str, at: int, behind: int, knows: bool) -> bool:
+    inner = any_of(_inners())
+    return inner.match(text, at) is not None or (knows and inner.match(text, behind) is not None)
+
+
+def _may_come(text: str, at: int, behind: int, written: str, names: Names) -> bool:
+    """Whether the text ends where such a marker, or the name before it, may still be growing."""
+    inners = _inners()
+    if written and behind >= len(text):
+        return names.spells(written) or names.may_grow(written) or could_begin(text, at, inners)
+    if written and names.spells(written) and could_begin(text, behind, inners):
+        return True
+    return at < len(text) and could_begin(text, at, inners)
 
 
 def _skip_tail(text: str, at: int) -> int:
@@ -112,7 +150,7 @@ def _skip_tail(text: str, at: int) -> int:
     table = tokens()
     while True:
         at = skip_space(text, at)
-        match = table.pattern.match(text, at)
-        if match is None or (match[0] not in table.noise and match[0] != "</s>"):
+        match = _STRAY_FENCE.match(text, at) or table.pattern.match(text, at)
+        if match is None or (match.re is table.pattern and match[0] not in table.noise and match[0] != "</s>"):
             return at
         at = match.end()

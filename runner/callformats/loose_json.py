@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from runner.callformats.scan import skip
 from runner.events import Json
 
 _SPACE = re.compile(r"(?:\s|/\*[^*]{0,400}\*/|//[^\n]{0,400}(?=\n))*+")
@@ -48,7 +49,8 @@ class State(Enum):
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """`end` is the index behind what was read. `value` holds what was understood up to there. `exact`: it is JSON to
-    the letter, so that nothing had to be made of it.
+    the letter, so that nothing had to be made of it. `doubled`: a key that stands twice with different values, so that
+    there is no single reading (Sl).
     """
 
     value: Json
@@ -56,6 +58,7 @@ class Parsed:
     state: State
     mended: bool = False
     exact: bool = False
+    doubled: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +90,15 @@ class LooseReader:
         self.mended = False
         self.open = False
         self.exact = True
+        self.doubled: str | None = None
         self._quotes = quotes
         self._owed: list[str] = []
 
     def space(self) -> None:
-        match = _SPACE.match(self.text, self.at)
-        assert match is not None
-        if "/" in match[0]:
+        end = skip(_SPACE, self.text, self.at)
+        if self.text.find("/", self.at, end) >= 0:
             self.mended = True
-        self.at = match.end()
+        self.at = end
 
     @property
     def ended(self) -> bool:
@@ -262,12 +265,15 @@ class LooseReader:
         key = self._key(items)
         if key is None:
             return
-        again = key in members and members[key] not in ({}, None)
         try:
             value = self.value()
             # The first one stands: what was decided on its word while the rest was not there yet must hold.
-            members[key] = members[key] if again else value
-            self.mended = self.mended or again
+            first = members.setdefault(key, value)
+            if first == {}:  # a beginning that is written once more, whole (K4)
+                members[key] = value
+                self.exact = self.exact and value == {}
+            elif first != value:
+                self.doubled, self.exact = key, False
         except _CutInside as cut:
             members[key] = cut.value
             raise
@@ -369,14 +375,14 @@ def parse(text: str, at: int = 0, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> P
     try:
         value = reader.value()
     except _CutInside as cut:
-        return Parsed(cut.value, len(text), State.CUT, True)
+        return Parsed(cut.value, len(text), State.CUT, True, doubled=reader.doubled)
     except _Cut:
         return Parsed(None, len(text), State.CUT, True)
     except _Broken:
         return Parsed(None, reader.at, State.BROKEN, True)
     state = State.OPEN if reader.open else State.WHOLE
     mended = reader.mended or reader.open
-    return Parsed(value, reader.at, state, mended, reader.exact and not mended)
+    return Parsed(value, reader.at, state, mended, reader.exact and not mended, reader.doubled)
 
 
 def parse_before(text: str, at: int, closers: tuple[str, ...]) -> Parsed:
@@ -396,8 +402,8 @@ def parse_before(text: str, at: int, closers: tuple[str, ...]) -> Parsed:
     if before.state is not State.OPEN:
         return parsed
     if growing and not rest.startswith(closers):
-        return Parsed(before.value, len(text), State.OPEN, True)
-    return Parsed(before.value, parsed.end, State.WHOLE, True)
+        return Parsed(before.value, len(text), State.OPEN, True, doubled=before.doubled)
+    return Parsed(before.value, parsed.end, State.WHOLE, True, doubled=before.doubled)
 
 
 def loads(text: str) -> Parsed:
@@ -407,6 +413,6 @@ def loads(text: str) -> Parsed:
     rest = whole[parsed.end :].strip()
     if parsed.state is State.WHOLE and rest:
         if rest.strip("}]") == "":
-            return Parsed(parsed.value, len(text), State.WHOLE, True)
+            return Parsed(parsed.value, len(text), State.WHOLE, True, doubled=parsed.doubled)
         return Parsed(parsed.value, parsed.end, State.BROKEN, True)
     return parsed

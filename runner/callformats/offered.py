@@ -57,3 +57,8 @@ def spec_of(tool: Offered) -> ToolSpec:
 def _attributes(tool: object) -> dict[str, object]:
     names = ("name", "description", "function", *_SCHEMA_KEYS)
     return {name: getattr(tool, name) for name in names if hasattr(tool, name)}
+
+
+def without_channel(name: str) -> str:
+    """A name as a tool has it: gpt-oss writes `search<|channel|>commentary` now and then."""
+    return name.partition("<|")[0].strip() if "<|" in name else name

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from runner.callformats.offered import Offered, spec_of
-from runner.callformats.schema import Schema
+from runner.callformats.block import Candidate
+from runner.callformats.offered import Offered, spec_of, without_channel
+from runner.callformats.schema import Schema, properties_of
 
 _SHORTEST_FOR_ONE_SLIP = 5
 _SHORTEST_FOR_TWO_SLIPS = 10
 _LONGEST_NAME = 128
-_PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
+_PREFIXES = tuple(
+    f"{space}{dot}" for dot in (".", ":") for space in ("functions", "function", "tools", "tool", "default_api")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Offers:
     def __init__(self, tools: Sequence[Offered] | None) -> None:
         self.any = tools is None
         self._schemas = dict(map(_name_and_schema, tools or ()))
+        self._first = frozenset(name.casefold()[:1] for name in self._schemas)
         self._plain: dict[str, list[str]] = {}
         for name in self._schemas:
             self._plain.setdefault(_plain(name), []).append(name)
@@ -54,8 +58,13 @@ class Offers:
         start = written.casefold()
         return any(len(start) < len(name) and name.casefold().startswith(start) for name in self._schemas)
 
+    def begins(self, char: str) -> bool:
+        """Whether the name of a tool begins with this character, in any case."""
+        return (_NAME.fullmatch(char) is not None) if self.any else char.casefold()[:1] in self._first
+
     def find(self, written: str) -> Meant | None:
         """The tool a written name means: exactly, else the only one near it (S1)."""
+        written = without_channel(written)
         if self.any:
             return Meant(_without_prefix(written), {}) if _NAME.fullmatch(written) else None
         if written in self._schemas:
@@ -65,6 +74,20 @@ class Offers:
             return Meant(name, self._schemas[name])
         near = self._near(name)
         return Meant(near, self._schemas[near], mended=True) if near is not None else None
+
+    def unglued(self, candidate: Candidate) -> Candidate:
+        """The candidate with its name and its first key apart, where they were written in one: `get_weathercity`."""
+        given = candidate.arguments
+        if not candidate.glued or not isinstance(given, dict):
+            return candidate
+        written = candidate.name
+        apart = [(name, written[len(name) :]) for name in self._schemas if written.startswith(name)]
+        fits = [(name, key) for name, key in apart if key in properties_of(self._schemas[name])]
+        if len(fits) != 1:
+            return candidate
+        ((name, key),) = fits
+        arguments = {key: given[written], **{other: value for other, value in given.items() if other != written}}
+        return replace(candidate, name=name, arguments=arguments, mended=True, glued=False)
 
     def _near(self, name: str) -> str | None:
         if not name or len(name) > _LONGEST_NAME:

@@ -15,7 +15,8 @@ class Call:
 
     `repaired` says that the text had to be mended; then the tool's schema has accepted the arguments, and tools that
     change or remove things for other people must not run on it (S1, J3). Nor must they on one that is not `exact`: not
-    JSON to the letter where it was to be JSON. `id` is the model's own, if it wrote one.
+    JSON to the letter where it was to be JSON. `id` is the model's own, if it wrote one. `echo`: it stands right behind
+    the same call, as small models write it without meaning a second one (Sc).
     """
 
     name: str
@@ -24,6 +25,7 @@ class Call:
     id: str | None = None
     repaired: bool = False
     exact: bool = True
+    echo: bool = False
 
 
 class Fault(StrEnum):
@@ -31,6 +33,7 @@ class Fault(StrEnum):
 
     UNKNOWN_TOOL = "unknown_tool"  # its name is no tool on offer, nor near exactly one
     CUT_OFF = "cut_off"  # the text ends inside a string or value
+    DOUBLED = "doubled"  # one key stands twice in its arguments, with different values
     UNREADABLE = "unreadable"  # call markup whose content makes no sense
     NOT_ACCEPTED = "not_accepted"  # it had to be repaired, and the tool's schema refuses the result
     SCHEMA_ECHO = "schema_echo"  # the tool's description instead of arguments
@@ -41,6 +44,7 @@ class Fault(StrEnum):
 _WORDS = {
     Fault.UNKNOWN_TOOL: "there is no tool named {name!r}",
     Fault.CUT_OFF: "the call to {name!r} stops in the middle",
+    Fault.DOUBLED: 'the call to {name!r} gives "{key}" twice with different values',
     Fault.UNREADABLE: "a tool call cannot be read",
     Fault.NOT_ACCEPTED: "the call to {name!r} is broken and its arguments do not fit the tool",
     Fault.SCHEMA_ECHO: "the call to {name!r} repeats the tool's description instead of giving arguments",
@@ -51,14 +55,16 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One candidate that is no call. `name` is as written (may be empty), `raw` the text it stood in."""
+    """One candidate that is no call. `name` is as written (may be empty), `raw` the text it stood in, `key` the one
+    that is at fault if it is one."""
 
     fault: Fault
     name: str = ""
     raw: str = ""
+    key: str = ""
 
     def __str__(self) -> str:
-        return _WORDS[self.fault].format(name=self.name[:80])
+        return _WORDS[self.fault].format(name=self.name[:80], key=self.key[:80])
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def from_text(text: str, schema: Json, root: Schema) -> Json:
     if allowed == {"string"} or not text.strip():
         return text
     parsed = loads(text)
-    if parsed.state is not State.WHOLE or isinstance(parsed.value, str):
+    if parsed.state is not State.WHOLE or parsed.doubled is not None or isinstance(parsed.value, str):
         return text
     if allowed:
         return parsed.value if any(_is(parsed.value, name) for name in allowed) else text
@@ -140,5 +140,6 @@ def decoded(value: Json, schema: Json, root: Schema) -> Json:
     if not isinstance(value, str) or not allowed or "string" in allowed or not allowed & {"object", "array"}:
         return value
     parsed = loads(value)
-    fits = parsed.state is State.WHOLE and any(_is(parsed.value, name) for name in allowed)
+    whole = parsed.state is State.WHOLE and parsed.doubled is None
+    fits = whole and any(_is(parsed.value, name) for name in allowed)
     return parsed.value if fits else value

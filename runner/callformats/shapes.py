@@ -27,7 +27,8 @@ def candidates(parsed: Parsed, raw: str) -> tuple[Candidate, ...]:
     found = merge_halves(tuple(_from_value(parsed.value, 0)))
     cut = parsed.state is State.CUT
     return tuple(
-        replace(one, raw=raw, cut=cut, mended=one.mended or parsed.mended, exact=parsed.exact) for one in found
+        replace(one, raw=raw, cut=cut, mended=one.mended or parsed.mended, exact=parsed.exact, doubled=parsed.doubled)
+        for one in found
     )
 
 
@@ -87,15 +88,25 @@ def of_body(name: str, body: str, *, ended: bool) -> Candidate:
     """A call whose name stood outside and whose body is its arguments alone. `ended`: the body's own end was there, so
     that the text does not end inside a value."""
     parsed = parse(body + "\n" if ended else body)
+    return replace(of_value(name, parsed, body), broken=parsed.state is State.BROKEN and bool(body.strip()))
+
+
+def of_value(name: str, parsed: Parsed, raw: str, *, closed: bool = True) -> Candidate:
+    """A call whose name stood before the value of its arguments. `closed`: what ends such a call was there."""
     return Candidate(
         name,
         parsed.value,
-        body,
-        mended=parsed.mended,
+        raw,
+        mended=parsed.mended or not closed,
         exact=parsed.exact,
         cut=parsed.state is State.CUT,
-        broken=parsed.state is State.BROKEN and bool(body.strip()),
+        doubled=parsed.doubled,
     )
+
+
+def put(values: dict[str, Json], key: str, value: Json) -> str | None:
+    """Adds an argument; gives its key if it stands there already with another value. The first one stays."""
+    return key if values.setdefault(key, value) != value else None
 
 
 def merge_halves(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:

@@ -9,27 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.callformats.block import UNFINISHED, Block, Candidate, GaveUp, Outcome
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, GaveUp, Outcome, Undecided
+from runner.callformats.explained import Example, Marked, meant
 from runner.callformats.found import Findings, Found, Names
-from runner.callformats.leads import ADDRESSEE, LEAD_OF, Beginning, Fence, Lead, fence, lead, next_addressee
-from runner.callformats.lines import Line, NotLast, read_line
+from runner.callformats.leads import (
+    ADDRESSEE,
+    FENCE_CHARACTERS,
+    LEAD_OF,
+    Beginning,
+    Fence,
+    Lead,
+    fence,
+    lead,
+    next_addressee,
+)
+from runner.callformats.lines import Line, NotLast, may_begin, read_line
 from runner.callformats.offered import Offered
 from runner.callformats.offers import Offers
+from runner.callformats.orphans import ORPHAN_CHARACTERS, Orphan, orphan
+from runner.callformats.quotation import ForeignText, Quotations
 from runner.callformats.reading import Call, Fault, Reading, Refusal
 from runner.callformats.registry import known_id
 from runner.callformats.retries import Retries
+from runner.callformats.scan import next_match, skip_blank_lines, skip_space
 from runner.callformats.thinking import QUOTES, OpenThought, without_labels
 from runner.callformats.thoughts import ANSWER_TAGS, LAST_ONLY, NOISE, RESULT_TOKENS, Marks
-from runner.callformats.tokens import closers_of, tokens
+from runner.callformats.tokens import tokens
 from runner.callformats.verdict import Judge
 from runner.callformats.visible import Visible
 
 Tools = Sequence[Offered] | None
 
 _PATIENCE = 100_000  # characters read for blocks without markers that came to nothing; then they are looked for no more
+_LONG = 500  # characters of a chunk in which looking for closers is work of its own
 _LOOK_AHEAD = 64  # characters a reader takes to decline, on the average
 _ADDRESSES_ALL = "functionary-v32"
-_ORPHAN_CHARACTERS = 400  # how far the closer of unreadable markup is looked for
 
 
 class StreamReader:
@@ -48,11 +62,12 @@ class StreamReader:
         *,
         format: str | None = None,
         thinking: bool | None = None,
-        untrusted: Sequence[str] = (),
+        untrusted: Sequence[ForeignText | str] | Quotations = (),
         keep_thoughts: bool = False,
     ) -> None:
         self._offers = Offers(tools)
-        self._judge = Judge(self._offers, untrusted)
+        foreign = untrusted if isinstance(untrusted, Quotations) else Quotations(untrusted)
+        self._judge = Judge(self._offers, foreign)
         self._tools = tools
         self._format = known_id(format)
         self._thinking = thinking
@@ -76,7 +91,8 @@ class StreamReader:
         self._patience = _PATIENCE
         self._reading: Reading | None = None
         self.steps = 0
-        """Characters handed to scanners and format readers so far, for counting work."""
+        """Characters handed to scanners and format readers so far, for counting work; not those that `_retries` looked
+        through for closers."""
         self.retracted = False
         """Whether text that `feed` had returned turned out to be a thought: show `text` anew."""
         self.ended_in_thought = False
@@ -100,12 +116,16 @@ class StreamReader:
         """Takes the next characters of the reply; gives what became visible with them."""
         if self._reading is not None:
             raise ValueError("the reply is closed")
-        known = len(self._text) - self._at
-        self._text = self._text[self._at :] + chunk
-        self._at = 0
-        if self._worth_trying(known):
+        due = self._retries.due(len(self._text) - self._at, chunk)
+        self._retries.add(chunk)
+        if due:
             self._advance(complete=False)
         return self._visible.take()
+
+    def effort(self, chunk: str) -> int:
+        """How many characters `feed` would go over with this chunk."""
+        held = len(self._text) - self._at
+        return len(chunk) + (held if len(chunk) > _LONG or self._retries.due(held, chunk) else 0)
 
     def close(self) -> Reading:
         """The whole reading. Safe to call again."""
@@ -116,13 +136,6 @@ class StreamReader:
             self._reading = self._conclude()
         return self._reading
 
-    def _worth_trying(self, known: int) -> bool:
-        if self._retries.due(len(self._text)):
-            return True
-        fresh = max(0, known - self._tokens.longest)
-        self.steps += len(self._text) - fresh
-        return self._retries.closed(self._text, fresh)
-
     def _wait(self) -> bool:
         self._retries.wait(len(self._text) - self._at)
         return False
@@ -130,7 +143,8 @@ class StreamReader:
     # --- moving on -------------------------------------------------------------------------------------------------
 
     def _advance(self, complete: bool) -> None:
-        self._retries.advance()
+        self._text = self._text[self._at :] + self._retries.take()
+        self._at = 0
         while self._at < len(self._text) and not self._done and self._step(complete):
             pass
         if self._done:
@@ -147,13 +161,14 @@ class StreamReader:
             self._before = self._text[to - 1]
         self._at = to
 
-    def _show(self, to: int) -> None:
+    def _show(self, to: int, *, inert: bool = False) -> bool:
         piece = self._text[self._at : to]
         if piece.strip():
             self._fresh = False
             self._findings.end_run()
-        self._visible.show(piece)
+        self._visible.show(self._tokens.inert(piece) if inert else piece)
         self._move(to)
+        return True
 
     def _hide(self, to: int, *, block: bool = False) -> None:
         self._visible.hide(block=block)
@@ -168,7 +183,7 @@ class StreamReader:
             begun = self._at_line_start(complete)
             if begun is not None:
                 return begun
-        match = self._tokens.pattern.search(self._text, self._at)
+        match = next_match(self._tokens.pattern, self._text, self._at)
         self.steps += (match.end() if match else len(self._text)) - self._at
         if self._addressed and self._to_next_addressee(match.start() if match else len(self._text)):
             return True
@@ -180,7 +195,7 @@ class StreamReader:
                 end(len(self._text))
             return False
         if match[0] == "\n":
-            self._show(match.end())
+            self._show(skip_blank_lines(self._text, match.end()))
             self._line_tried = False
             return True
         if match.start() > self._at:
@@ -205,8 +220,7 @@ class StreamReader:
             if end >= len(self._text) and not complete:
                 return self._wait()
             if self._text[end : end + 1] == self._before:
-                self._show(end)
-                return True
+                return self._show(end)
         if token in self._tokens.thoughts:
             return self._open(token)
         if token in self._tokens.thought_closers:
@@ -232,12 +246,11 @@ class StreamReader:
             else:
                 self._show(end)
         elif token in LAST_ONLY:
-            if not self._text[end:].strip() and not complete:
+            last = skip_space(self._text, end) >= len(self._text)
+            if last and not complete:
                 return self._wait()
-            if self._text[end:].strip():
-                self._show(end)
-            else:
-                self._hide(end)
+            end_with = self._hide if last else self._show
+            end_with(end)
         elif self._fence is not None and token not in NOISE:
             self._show(end)
         else:
@@ -248,17 +261,24 @@ class StreamReader:
     # --- blocks with markers ---------------------------------------------------------------------------------------
 
     def _at_opener(self, token: str, complete: bool) -> bool:
+        outcome = self._block(self._at, token, complete)
+        if outcome is UNFINISHED:
+            return self._wait()
+        return self._take(outcome, token, complete) if isinstance(outcome, Marked) else self._orphan(token, complete)
+
+    def _block(self, at: int, token: str, complete: bool) -> Marked | Undecided:
+        """The block that the opener at `at` begins, read by the first format that knows it."""
         formats = self._tokens.openers[token]
         if self._format is not None:
             formats = tuple(sorted(formats, key=lambda one: one.id != self._format))
         for one in formats:
-            outcome = one.read(self._text, self._at, complete)
-            self._count(outcome, self._at)
+            outcome = one.read(self._text, at, complete)
+            self._count(outcome, at)
             if outcome is UNFINISHED:
-                return self._wait()
+                return UNFINISHED
             if isinstance(outcome, Block):
-                return self._take(outcome, one.id, token)
-        return self._orphan(token, complete)
+                return Marked.of(outcome, one.id)
+        return DECLINED
 
     def _count(self, outcome: Outcome | Line | NotLast, start: int) -> None:
         if isinstance(outcome, Block | Line | NotLast):
@@ -268,39 +288,35 @@ class StreamReader:
         else:
             self.steps += len(self._text) - start if outcome is UNFINISHED else _LOOK_AHEAD
 
-    def _take(self, block: Block, format_id: str, token: str) -> bool:
-        unknown = not any(self._offers.knows(one.name) for one in block.candidates)
-        if self._fence is not None and block.candidates and unknown:
+    def _take(self, block: Marked, token: str, complete: bool) -> bool:
+        unknown = not any(self._offers.knows(one.candidate.name) for one in block.found)
+        if self._fence is not None and block.found and unknown:
             # A fenced example of some other system's calls is something to read.
-            self._show(self._at + len(token))
-            return True
-        for one in block.candidates:
-            self._findings.add(Found(one, format_id, True))
+            return self._show(self._at + len(token))
+        if block.found and (self._fence is not None or self._before == "`"):
+            run = meant(self._text, block, complete, self._block, inline=self._fence is None)
+            if not isinstance(run, Marked):
+                return self._wait() if not isinstance(run, Example) else self._show(run.end)
+            block = run
+        if any(self._judge.quoted(one.candidate) for one in block.found):
+            # Something to read, as inert as it came (I5).
+            return self._show(block.end, inert=True)
+        for one in block.found:
+            self._findings.add(one)
         self._hide(block.end, block=True)
         self._done = block.final
         return True
 
     def _orphan(self, token: str, complete: bool) -> bool:
-        """An opener that opens nothing known: hidden up to its closer, else the opener alone is."""
-        end = self._at + len(token)
-        closers = closers_of(token)
-        if token[0] not in "<[]" or token[-1] not in ">]" or closers is None:
-            if token in self._tokens.noise:
-                self._hide(end)
-            else:
-                self._show(self._at + 1)
-            return True
-        limit = end + _ORPHAN_CHARACTERS
-        close = closers.search(self._text, end, limit)
-        self.steps += min(limit, len(self._text)) - end
-        if close is None and not complete and len(self._text) < limit:
+        self.steps += min(ORPHAN_CHARACTERS, len(self._text) - self._at)
+        found = orphan(self._text, self._at, token, complete)
+        if not isinstance(found, Orphan):
             return self._wait()
-        if close is None:
-            self._hide(end)
-            return True
-        raw = self._text[self._at : close.end()]
-        self._findings.add(Found(Candidate("", raw=raw, broken=True), "", True))
-        self._hide(close.end(), block=True)
+        if found.shown:
+            return self._show(found.end)
+        if found.raw is not None:
+            self._findings.add(Found(Candidate("", raw=found.raw, broken=True), "", True))
+        self._hide(found.end, block=found.raw is not None)
         return True
 
     # --- where a line begins ---------------------------------------------------------------------------------------
@@ -320,7 +336,7 @@ class StreamReader:
             tried = self._markerless(start, complete)
             if tried is not None:
                 return tried
-        fenced = self._fence_line(complete)
+        fenced = self._fence_line(complete) if self._text[start : start + 1] in FENCE_CHARACTERS else None
         if fenced is not None:
             return fenced
         self._line_tried = True
@@ -328,12 +344,14 @@ class StreamReader:
 
     def _markerless(self, start: int, complete: bool) -> bool | None:
         names = Names(self._offers, whole=bool(self._offers) and not self._visible.begun)
+        if not may_begin(self._text[start : start + 1], names):
+            return None
         outcome = read_line(self._text, start, complete, names, self._format)
         self._count(outcome, start)
         if outcome is UNFINISHED:
             return self._wait()
         if isinstance(outcome, NotLast):
-            self._patience -= outcome.end - start
+            self._patience -= outcome.read_to - start
             self._show(outcome.end)
             self._line_tried = True
             return True
@@ -341,7 +359,7 @@ class StreamReader:
             self._patience -= outcome.read_to - start
         if not isinstance(outcome, Line):
             return None
-        rulings = [self._judge.rule(one, outcome.format_id, marked=False) for one in outcome.block.candidates]
+        rulings = [self._judge.rule(one, outcome.format_id) for one in outcome.block.candidates]
         text = (Fault.QUOTED,) if names.whole else (Fault.QUOTED, Fault.UNKNOWN_TOOL)
         no_call = any(isinstance(ruling, Refusal) and ruling.fault in text for ruling in rulings)
         if no_call or not all(map(self._judge.plausible, outcome.block.candidates)):
@@ -415,8 +433,7 @@ class StreamReader:
     def _close_alone(self, end: int) -> bool:
         """A closer without an opener: the text before it was a thought, if nothing is known against that."""
         if self._thinking is False or self._had_thought or self._findings:
-            self._show(end)
-            return True
+            return self._show(end)
         self._had_thought = True
         opening = LEAD_OF.get(self._text[self._at : end])
         if opening is not None:
@@ -462,7 +479,7 @@ class StreamReader:
         inner.close()
         self.steps += inner.steps
         last = [one for one in inner._findings.run if one.marked]
-        rulings = [self._judge.rule(one.candidate, one.format_id, marked=True, must_fit=True) for one in last]
+        rulings = [self._judge.rule(one.candidate, one.format_id, must_fit=True) for one in last]
         if last and all(isinstance(ruling, Call) for ruling in rulings):
             self._thought.append(without_labels(inner.text))
             self._findings.extend(last)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.callformats.block import (
     DECLINED,
@@ -19,10 +19,10 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.loose_json import State, parse, parse_before
-from runner.callformats.shapes import dumps
+from runner.callformats.scan import Finder, next_match, skip_space
+from runner.callformats.shapes import dumps, of_value, put
 from runner.events import Json
 
 _TAG_CHARACTERS = 400
@@ -44,6 +44,8 @@ class Grammar:
     call_template: str = ""
     parameter_template: str = ""
     marks_strings: bool = False
+    lead: str = ""
+    """What may stand between the wrapper and the call."""
 
 
 def _tag_may_be_growing(text: str, at: int) -> bool:
@@ -58,6 +60,10 @@ def reader_of(grammar: Grammar) -> BlockReader:
         wrap = literal_at(text, at, grammar.wraps)
         if wrap is not None:
             start = skip_space(text, at + len(wrap))
+            if grammar.lead and not complete and could_begin(text, start, (grammar.lead,)):
+                return UNFINISHED
+            if grammar.lead and text.startswith(grammar.lead, start):
+                start = skip_space(text, start + len(grammar.lead))
         elif literal_at(text, at, grammar.calls) is None:
             return DECLINED
         return _calls(text, start, complete, grammar, wrapped=wrap is not None)
@@ -67,6 +73,7 @@ def reader_of(grammar: Grammar) -> BlockReader:
 
 def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: bool) -> Outcome:
     found: list[Candidate] = []
+    closers = Finder(grammar.parameter_close, text)
     at = end = start
     while True:
         at = skip_space(text, at)
@@ -80,7 +87,7 @@ def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: 
             if growing and not complete:
                 return UNFINISHED
             return Block(end, tuple(found)) if found else DECLINED
-        outcome = _one_call(text, head, complete, grammar)
+        outcome = _one_call(text, head, complete, grammar, closers)
         if outcome is None:
             return UNFINISHED
         candidate, at = outcome
@@ -90,10 +97,13 @@ def _calls(text: str, start: int, complete: bool, grammar: Grammar, *, wrapped: 
             return Block(end, tuple(found))
 
 
-def _one_call(text: str, head: re.Match[str], complete: bool, grammar: Grammar) -> tuple[Candidate, int] | None:
+def _one_call(
+    text: str, head: re.Match[str], complete: bool, grammar: Grammar, closers: Finder
+) -> tuple[Candidate, int] | None:
     """The call whose head this is and where it ends; None when more text is needed."""
     values: dict[str, Json] = {}
     broken = mended = False
+    doubled: str | None = None
     at = skip_space(text, head.end())
     if at < len(text) and text[at] == "{":
         return _json_body(text, head, at, complete, grammar)
@@ -102,26 +112,28 @@ def _one_call(text: str, head: re.Match[str], complete: bool, grammar: Grammar) 
         if at >= len(text):
             if not complete:
                 return None
-            return _candidate(text, head, at, values, mended=True, broken=broken), at
+            return replace(_candidate(text, head, at, values, mended=True, broken=broken), doubled=doubled), at
         close = grammar.call_close.match(text, at)
         if close is not None:
-            return _candidate(text, head, close.end(), values, mended, broken), close.end()
+            candidate = _candidate(text, head, close.end(), values, mended, broken)
+            return replace(candidate, doubled=doubled), close.end()
         parameter = grammar.parameter.match(text, at)
         if parameter is None:
             if not complete and _tag_may_be_growing(text, at):
                 return None
-            return _without_closer(text, head, at, values, grammar, broken)
-        value = _value(text, parameter.end(), complete, grammar)
+            candidate, at = _without_closer(text, head, at, values, grammar, broken)
+            return replace(candidate, doubled=doubled), at
+        value = _value(text, parameter.end(), complete, grammar, closers)
         if value is None:
             if not complete:
                 return None
             cut = _candidate(text, head, len(text), values, mended=True, broken=broken)
-            return Candidate(cut.name, cut.arguments, cut.raw, None, False, True, cut=True), len(text)
+            return replace(cut, cut=True), len(text)
         written, at, clean = value
         name = parameter["name"]
-        broken = broken or not name or name in values
+        broken = broken or not name
         mended = mended or not clean
-        values[name or ""] = _marked_string(parameter, written, grammar)
+        doubled = put(values, name or "", _marked_string(parameter, written, grammar)) or doubled
 
 
 def _marked_string(parameter: re.Match[str], written: str, grammar: Grammar) -> Json:
@@ -160,24 +172,22 @@ def _json_body(
     if close is None and not complete and (end >= len(text) or _tag_may_be_growing(text, end)):
         return None
     end = close.end() if close else parsed.end
-    mended = parsed.mended or close is None
-    cut = parsed.state is State.CUT
     raw = text[head.start() : end]
-    return Candidate(head["name"].strip(), parsed.value, raw, mended=mended, exact=parsed.exact, cut=cut), end
+    return of_value(head["name"].strip(), parsed, raw, closed=close is not None), end
 
 
 def _unreadable_body(
     text: str, head: re.Match[str], at: int, complete: bool, grammar: Grammar
 ) -> tuple[Candidate, int] | None:
     """What is no JSON, up to the call's closer or else all the rest: it is no text for the user."""
-    close = grammar.call_close.search(text, at)
+    close = next_match(grammar.call_close, text, at)
     if close is None and not complete:
         return None
     end = close.end() if close else len(text)
     return Candidate(head["name"].strip(), raw=text[head.start() : end], broken=True), end
 
 
-def _value(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str, int, bool] | None:
+def _value(text: str, start: int, complete: bool, grammar: Grammar, closers: Finder) -> tuple[str, int, bool] | None:
     """A parameter's text, where it ends, and whether it had its closer; None when the text ends inside it."""
     if text.startswith("<![CDATA[", start):
         end = text.find("]]>", start)
@@ -188,8 +198,8 @@ def _value(text: str, start: int, complete: bool, grammar: Grammar) -> tuple[str
     at = start
     first: re.Match[str] | None = None
     while True:
-        close = grammar.parameter_close.search(text, at)
-        ahead = grammar.parameter_start.search(text, at, close.start() if close else len(text))
+        close = closers.next(at)
+        ahead = next_match(grammar.parameter_start, text, at, close.start() if close else len(text))
         if first is None and ahead is not None and (close is None or text[ahead.start() - 1] in "\n>"):
             # The closer is missing. Markup in the middle of a line is only text of the value.
             return _trimmed(text[start : ahead.start()], grammar), ahead.start(), False
@@ -223,7 +233,7 @@ def _without_valid_end(
         return None
     if first is not None:
         return _trimmed(text[start : first.start()], grammar), first.end(), False
-    close = grammar.call_close.search(text, start)
+    close = next_match(grammar.call_close, text, start)
     return (_trimmed(text[start : close.start()], grammar), close.start(), False) if close else None
 
 

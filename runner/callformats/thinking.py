@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.callformats.block import any_of
+from runner.callformats.block import literal_at
+from runner.callformats.scan import any_of, next_match, skip_space
 from runner.callformats.thoughts import CLOSERS_ALONE, THOUGHTS, Marks
 
 QUOTES = "`'\""
+_LABELS = ("thought\n", *(marks.opens for marks in THOUGHTS if not marks.leads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class OpenThought:
         """
         start = at
         while True:
-            close = self._closers.search(text, start)
+            close = next_match(self._closers, text, start)
             if close is None:
                 held = 0 if complete else min(len(text) - at, self._longest)
                 return Ending(len(text) - held)
@@ -56,12 +58,11 @@ class OpenThought:
 
 def without_labels(thought: str) -> str:
     """A thought without openers that stand at its beginning once more, and without its label."""
+    at = 0
     while True:
-        stripped = thought.lstrip()
-        marks = next((marks for marks in THOUGHTS if not marks.leads and stripped.startswith(marks.opens)), None)
-        if marks is not None:
-            thought = stripped[len(marks.opens) :]
-        elif stripped.startswith("thought\n"):
-            thought = stripped[len("thought\n") :]
-        else:
-            return "" if stripped == "thought" else thought
+        begins = skip_space(thought, at)
+        label = literal_at(thought, begins, _LABELS)
+        if label is None:
+            rest = thought[at:]
+            return "" if rest.lstrip() == "thought" else rest
+        at = begins + len(label)

@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from runner.callformats.block import Format, any_of
+from runner.callformats.block import Format
+from runner.callformats.inert import INERT
 from runner.callformats.registry import all_closers, by_opener
+from runner.callformats.scan import any_of
 from runner.callformats.thoughts import (
     ANSWER_TAGS,
     CLOSERS_ALONE,
@@ -42,6 +44,10 @@ class Tokens:
             if rest in self.prefixes or (len(rest) < len(also) and also.startswith(rest)):
                 return length
         return 0
+
+    def inert(self, text: str) -> str:
+        """The text with each literal changed by one character, so that it means nothing."""
+        return self.pattern.sub(lambda match: INERT.get(match[0][0], match[0][0]) + match[0][1:], text)
 
     def may_grow(self, text: str, at: int) -> bool:
         """Whether what stands from `at` to the end of the text is the beginning of a literal."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.callformats.block import Candidate
 from runner.callformats.loose_json import State, loads
 from runner.callformats.offers import Meant, Offers
+from runner.callformats.quotation import Quotations
 from runner.callformats.reading import Call, Fault, Refusal
 from runner.callformats.schema import Schema, accepts, decoded, from_text, properties_of
 from runner.events import Json
@@ -19,21 +18,21 @@ _SCHEMA_WORDS = frozenset(
     ("type", "properties", "required", "description", "additionalProperties", "items", "enum", "$schema")
 )
 _WRAPPERS = ("properties", "arguments", "parameters", "kwargs")
-_SHORTEST_QUOTE = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Rules on the candidates of one reply. `untrusted`: texts of this run that were only to be read."""
+    """Rules on the candidates of one reply. `foreign`: texts of this run that were only to be read."""
 
     offers: Offers
-    untrusted: Sequence[str] = ()
+    foreign: Quotations
 
-    def rule(self, candidate: Candidate, format_id: str, *, marked: bool, must_fit: bool = False) -> Ruling:
-        """A call, or why not. `marked` False: a format without markers. `must_fit`: the schema has to accept it."""
+    def rule(self, candidate: Candidate, format_id: str, *, must_fit: bool = False) -> Ruling:
+        """A call, or why not. `must_fit`: the schema has to accept it."""
+        candidate = self.offers.unglued(candidate)
         refuse = _Refuser(candidate)
         # Before anything that asks the model for a better call: nobody is to be led to a call that was only quoted.
-        if not marked and self._quoted(candidate.raw):
+        if self.quoted(candidate):
             return refuse(Fault.QUOTED)
         if candidate.broken:
             return refuse(Fault.UNREADABLE)
@@ -42,6 +41,8 @@ class Judge:
             return refuse(Fault.UNKNOWN_TOOL)
         if candidate.cut:
             return refuse(Fault.CUT_OFF)
+        if (key := _doubled(candidate)) is not None:
+            return Refusal(Fault.DOUBLED, candidate.name, candidate.raw, key)
         arguments, mended, exact = _arguments(candidate, found)
         if arguments is None:
             return refuse(Fault.UNREADABLE)
@@ -64,14 +65,14 @@ class Judge:
             return True
         return candidate.arguments.keys() <= properties_of(found.schema).keys()
 
-    def _quoted(self, raw: str) -> bool:
-        wanted = squeezed(raw)
-        return len(wanted) >= _SHORTEST_QUOTE and any(wanted in squeezed(text) for text in self.untrusted)
-
-
-def squeezed(text: str) -> str:
-    """The text without white space, for comparing what was written with what was read."""
-    return re.sub(r"\s+", "", text)
+    def quoted(self, candidate: Candidate) -> bool:
+        """Whether it only repeats what stands in a text of others (I5)."""
+        candidate = self.offers.unglued(candidate)
+        found = self.offers.find(candidate.name)
+        arguments = _arguments(candidate, found)[0] if found is not None else None
+        if found is None or arguments is None or candidate.broken or candidate.cut:
+            return self.foreign.hold_raw(candidate.raw)
+        return self.foreign.hold((candidate.name, found.name), arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,12 @@ class _Refuser:
 
     def __call__(self, fault: Fault) -> Refusal:
         return Refusal(fault, self.candidate.name, self.candidate.raw)
+
+
+def _doubled(candidate: Candidate) -> str | None:
+    """A key with two values, so that the call has no single reading (Sl)."""
+    written = candidate.arguments
+    return candidate.doubled or (loads(written).doubled if isinstance(written, str) else None)
 
 
 def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | None, bool, bool]:
@@ -121,7 +128,8 @@ def _unwrapped(arguments: dict[str, Json], schema: Schema) -> dict[str, Json]:
     if key not in _WRAPPERS or key in properties_of(schema):
         return arguments
     if isinstance(inner, str):
-        inner = loads(inner).value
+        parsed = loads(inner)
+        inner = parsed.value if parsed.doubled is None else None
     if not isinstance(inner, dict) or any(isinstance(item, dict) and "type" in item for item in inner.values()):
         return arguments
     return inner

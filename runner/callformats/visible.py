@@ -14,7 +14,7 @@ class Visible:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._taken = 0
-        self._space = ""
+        self._space: list[str] = []
         self._fence: str | None = None
         self._space_before_fence = ""
         self._swallow = False
@@ -38,11 +38,17 @@ class Visible:
         """Adds text."""
         body = text.rstrip()
         if not body:
-            self._space += text
+            self._space.append(text)
             return
         self._flush_fence()
-        self._add(self._space + body)
-        self._space = text[len(body) :]
+        self._add(self._take_space() + body)
+        self._space.append(text[len(body) :])
+
+    def _take_space(self) -> str:
+        """The white space that was held; none is held any more."""
+        held = "".join(self._space)
+        self._space.clear()
+        return held
 
     def _add(self, text: str) -> None:
         if not self.begun and self._hidden:
@@ -59,13 +65,13 @@ class Visible:
         self._parted = self._parted or block
         if block and self._fence is not None:
             self._fence = None
-            self._space = self._space_before_fence + self._space
+            self._space.insert(0, self._space_before_fence)
             self._swallow = True
 
     def open_fence(self, line: str) -> None:
         """A fence's first line, shown once something stands in it."""
         self._fence = line
-        self._space_before_fence, self._space = self._space, ""
+        self._space_before_fence = self._take_space()
         self._swallow = False
 
     def close_fence(self) -> bool:
@@ -80,22 +86,21 @@ class Visible:
         line, self._fence = self._fence, None
         body = line.rstrip()
         self._add(self._space_before_fence + body)
-        self._space = line[len(body) :] + self._space
+        self._space.insert(0, line[len(body) :])
 
     def withdraw(self) -> str:
         """Takes back all text: it was none."""
         self._flush_fence()
-        text = self.text + self._space
+        text = self.text + self._take_space()
         self.withdrawn = self._taken > 0
         self._pieces = []
         self._taken = 0
-        self._space = ""
         self.begun = False
         return text
 
     def end(self) -> None:
         """The reply is over: white space at its end stays if no markup was taken out."""
         self._flush_fence()
-        if not self._hidden and self._space:
-            self._pieces.append(self._space)
-        self._space = ""
+        space = self._take_space()
+        if not self._hidden and space:
+            self._pieces.append(space)

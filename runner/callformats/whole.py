@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runner.callformats.quotation import ForeignText, Quotations
 from runner.callformats.reading import Reading
 from runner.callformats.stream import StreamReader, Tools
 
@@ -14,7 +15,7 @@ def read(
     *,
     format: str | None = None,
     thinking: bool | None = None,
-    untrusted: Sequence[str] = (),
+    untrusted: Sequence[ForeignText | str] | Quotations = (),
     keep_thoughts: bool = False,
 ) -> Reading:
     """Reads a whole reply; parameters as of `StreamReader`."""

@@ -229,39 +229,3 @@ SHAPES: tuple[Shape, ...] = (
     Shape(":", behind="GPT4 Correct Assistant"),
 )
 """Every repetition is bounded, so that matching is linear."""
-
-INERT: dict[str, str] = {
-    "<": "‹",
-    "[": "⁅",
-    "]": "⁆",
-    "`": "‵",
-    "|": "∣",
-    ">": "›",
-    "◁": "◃",
-    "#": "♯",
-    "@": "◎",
-    ":": "∶",
-    # for markers of call formats that hold none of these
-    "{": "❴",
-    "}": "❵",
-    "(": "❨",
-    ")": "❩",
-    "=": "⹀",
-    "*": "∗",
-    "~": "∼",
-    "$": "₴",
-    "%": "٪",
-    "&": "⅋",
-    "!": "¡",
-    "^": "˄",
-    "/": "∕",
-    "\\": "∖",
-    "+": "∔",
-    "?": "⸮",
-    ";": "⁏",
-    "｜": "¦",
-    "_": "‿",
-    "-": "·",
-}
-"""What a changed character becomes: one character that looks alike, is no letter, and that no Unicode normalisation
-(as tokenizers do) turns back. Characters first that ordinary text can spare best."""

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.callformats.verdict import squeezed
 from runner.conversation.cut import head
 from runner.events import Json
 from runner.tools.jobs import JOB_OUTPUT
@@ -22,6 +21,7 @@ AWAITED: Final = (
     "{job} to wait for it. If it need not end, answer once more and say that it may go on."
 )
 _ECHO_LEAST = 200
+_LOOKED_AT = 10_000
 _REPEAT_LEAST = 20
 _ADMITS = re.compile(
     r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
@@ -53,6 +53,11 @@ class Done:
         return self.code is not None
 
 
+def _squeezed(text: str) -> str:
+    """The text without white space, for comparing what was said with what was read."""
+    return "".join(text.split())
+
+
 def ignores_failure(text: str, done: Sequence[Done]) -> str | None:
     """What to say to a reply that passes over the last call, which failed; None when it may stand."""
     if not done or not done[-1].failed or _ADMITS.search(text):
@@ -76,18 +81,25 @@ def passes_work_on(text: str, tools: Collection[str], called: Collection[str]) -
     return None
 
 
+def ends_of(text: str) -> str:
+    """As much of a reply as is looked at: of a very long one its beginning and its end, where such things are said."""
+    return text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
+
+
 def echoes(text: str, done: Sequence[Done]) -> bool:
     """Whether a reply only repeats a result of this run."""
     if _FRAME in text:
         return True
-    said = squeezed(text)
-    return len(said) >= _ECHO_LEAST and any(said in squeezed(each.body) for each in done)
+    if len(text) > 2 * max((len(each.body) for each in done), default=0):
+        return False  # longer than any of them, and long texts take long to compare (Sm)
+    said = _squeezed(text)
+    return len(said) >= _ECHO_LEAST and any(said in _squeezed(each.body) for each in done)
 
 
 def repeats(text: str, correction: str) -> bool:
     """Whether a reply says back to the user what only the model was told."""
-    said = squeezed(text)
-    return len(said) >= _REPEAT_LEAST and said in squeezed(correction)
+    said = _squeezed(text[: 2 * len(correction)])
+    return len(text) < 2 * len(correction) and len(said) >= _REPEAT_LEAST and said in _squeezed(correction)
 
 
 def gist(done: Sequence[Done]) -> str:

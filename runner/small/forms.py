@@ -55,7 +55,7 @@ def tools_in_words(tools: Sequence[ToolSpec], form: str, *, answer_by: str | Non
 
 def family_of(format_id: str) -> CallFormat:
     """The form of the settings that is nearest to a format a model wrote by itself."""
-    if "pythonic" in format_id or format_id in ("tool-code", "llama3-python-call"):
+    if "pythonic" in format_id or format_id in ("tool-code", "llama3-python-call", "smollm3-code"):
         return CallFormat.PYTHONIC
     known = format_named(format_id)
     return CallFormat.TAGS if known.opens and known.plain is None else CallFormat.JSON

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from config.notices import Notice
 from config.settings import Small
+from runner.callformats.quotation import Quotations
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import AssistantTurn, System
+from runner.conversation.units import AssistantTurn, System, Unit, newest_user
 from runner.models.calls import RawCall
 from runner.models.reply import Reply
 from runner.small import answers, prompt
@@ -109,6 +111,8 @@ class Guiding:
         self._bounced: set[str] = set()
         self._sent_back: _SentBack | None = None
         self._request = Request(System(), ())
+        self._began: Unit | None = None
+        self._plain_texts: dict[str, str] = {}
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
@@ -122,6 +126,8 @@ class Guiding:
 
     def shape(self, request: Request, model_id: str) -> Request:
         self._request = request
+        if self._began is None and (newest := newest_user(request.units)) >= 0:
+            self._began = request.units[newest]
         mode = self._modes.of(model_id)
         if mode.plain and self._tail is None and not self._resamples:
             return request
@@ -178,7 +184,9 @@ class Guiding:
             guard=mode.small and Part.CHANT_BREAKER in self._parts,
             calls=Part.LENIENT_READING in self._parts,
         )
-        return Lenient((*self._tools, *pseudo), foreign_texts(self._request), ways)
+        texts = partial(foreign_texts, self._request, self._began)
+        foreign = Quotations(texts, self._plain_texts, harmless=[spec.name for spec in pseudo])
+        return Lenient((*self._tools, *pseudo), foreign, ways)
 
     def step_seconds(self, model_id: str) -> float | None:
         limited = self._modes.of(model_id).small and Part.STEP_LIMIT in self._parts
@@ -327,7 +335,7 @@ class Guiding:
 
     def _objection(self, text: str) -> str | None:
         """The first objection to an answer that was not made yet in this run; None when it may stand."""
-        for name, said in self._objections(text):
+        for name, said in self._objections(answers.ends_of(text)):
             if said is not None and name not in self._bounced:
                 self._bounced.add(name)
                 return said

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from runner.callformats import Call, StreamReader, read
+from runner.callformats import Call, Fault, StreamReader, read
 from runner.callformats import Reading as Read
+from runner.callformats.quotation import Quotations
 from runner.conversation.call_ids import is_numbered
 from runner.conversation.request import ToolSpec
 from runner.models.calls import RawCall
@@ -17,12 +19,19 @@ from runner.models.runaway import Runaway, Watch
 from runner.small.reply_tool import REPLY, REPLY_SPEC, ReplyDecoder
 from runner.tools.arguments import Broken, read_arguments
 
+_MAY_END_A_CALL = re.compile(r"[>\])}`]")
+_ALL_TEXTS = 1_000_000
+"""What asking for the first time whether a call is a quotation is taken to cost: all texts of the request."""
+
 
 class Reading(Protocol):
     """One reply on its way. `over`: nothing of worth comes any more, the stream may be closed."""
 
     @property
     def over(self) -> bool: ...
+
+    def effort(self, fragment: str | None) -> int:
+        """How many characters `feed` would go over with this fragment; None: what `close` would."""
 
     def feed(self, fragment: str) -> str:
         """Takes the next characters; gives what may be shown now."""
@@ -35,6 +44,9 @@ class AsItIs:
     """Everything is shown as it comes, and only the provider's own calls are calls."""
 
     over = False
+
+    def effort(self, fragment: str | None) -> int:
+        return 0
 
     def feed(self, fragment: str) -> str:
         return fragment
@@ -71,6 +83,9 @@ class _Unread:
         self._pieces.append(fragment)
         return fragment
 
+    def effort(self, fragment: str) -> int:
+        return len(fragment)
+
     def close(self) -> Read:
         return Read("".join(self._pieces))
 
@@ -78,21 +93,31 @@ class _Unread:
 class Lenient:
     """Reads calls in every known format; their markup is never shown."""
 
-    def __init__(self, tools: Sequence[ToolSpec], untrusted: Sequence[str], ways: Ways) -> None:
-        self._reader = StreamReader(tools, format=ways.form, untrusted=untrusted) if ways.calls else _Unread()
+    def __init__(self, tools: Sequence[ToolSpec], foreign: Quotations, ways: Ways) -> None:
+        self._reader = StreamReader(tools, format=ways.form, untrusted=foreign) if ways.calls else _Unread()
         self._tools = tools
+        self._foreign = foreign
         self._decoder = ReplyDecoder() if ways.replies and ways.live and ways.calls else None
         # Models write calls into the text of a reply, too: nobody is to see those either.
-        self._answer = StreamReader(tools, untrusted=untrusted)
+        self._answer = StreamReader(tools, untrusted=foreign)
         self._ways = ways
         self._watch = Watch() if ways.guard else None
         self._shown: list[str] = []
+        self._length = 0
 
     @property
     def over(self) -> bool:
         return self._watch is not None and self._watch.runaway is not None
 
+    def effort(self, fragment: str | None) -> int:
+        if fragment is None:
+            return self._length
+        if not self._foreign.asked and _MAY_END_A_CALL.search(fragment) is not None:
+            return _ALL_TEXTS
+        return max(self._reader.effort(fragment), self._answer.effort(fragment) if self._decoder is not None else 0)
+
     def feed(self, fragment: str) -> str:
+        self._length += len(fragment)
         if self._watch is not None:
             self._watch.feed(fragment)
         new = self._reader.feed(fragment)
@@ -108,15 +133,17 @@ class Lenient:
     def close(self, reply: Reply) -> Reply:
         reading = self._reader.close()
         certain = not self._reader.ended_in_thought
-        written = tuple(_raw_call(call, certain) for call in reading.calls) if not reply.calls else ()
+        written = tuple(_raw_call(call, certain) for call in reading.calls if not call.echo) if not reply.calls else ()
+        # What was only quoted is no slip of the model: nobody asks it to write that better (I5).
+        refused = tuple(one for one in reading.refusals if one.fault is not Fault.QUOTED)
         understood = replace(
             reply,
             raw=reply.text,
             text=reading.text,
             calls=reply.calls or written,
-            faults=tuple(dict.fromkeys(one.fault.value for one in reading.refusals)) if not reply.calls else (),
-            problem=reading.problem if not reply.calls else None,
-            refused=next((one.name for one in reading.refusals if one.name), ""),
+            faults=tuple(dict.fromkeys(one.fault.value for one in refused)) if not reply.calls else (),
+            problem=str(refused[0]) if refused and not reply.calls else None,
+            refused=next((one.name for one in refused if one.name), ""),
             wrote=reading.calls[0].format if written else None,
         )
         if self._watch is not None and self.over and self._watch.look() is Runaway.CHANT:
@@ -129,8 +156,10 @@ class Lenient:
         others = tuple(call for call in reply.calls if call.name != REPLY or _reply_text(call) is None)
         if texts:
             before = "" if self._ways.hold else reply.text
-            said = read("\n\n".join(texts), self._tools)
-            nested = tuple(_raw_call(call, certain=False) for call in said.calls if call.name != REPLY)
+            said = read("\n\n".join(texts), self._tools, untrusted=self._foreign)
+            nested = tuple(
+                _raw_call(call, certain=False) for call in said.calls if call.name != REPLY and not call.echo
+            )
             text = "\n\n".join(filter(None, [before, said.text]))
             return replace(reply, text=text, calls=others or nested, answered=True)
         if self._decoder is not None and self._decoder.text and not reply.calls:

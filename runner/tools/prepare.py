@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from runner.callformats.offered import without_channel
 from runner.conversation.cut import clip
 from runner.conversation.units import ToolCall
 from runner.events import Json
@@ -59,6 +60,7 @@ class Refused:
 
 def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
     """Reads one call and checks it against the tool's schema, where that can be evaluated."""
+    wanted = replace(wanted, name=without_channel(wanted.name))
     entry = catalogue.get(wanted.name)
     if entry is None:
         return _unknown(wanted, catalogue)

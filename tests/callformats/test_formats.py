@@ -90,6 +90,7 @@ TABLE = {
     "olmo3-pythonic": '<function_calls>get_weather(city="Oslo")</function_calls>',
     "phi4": 'functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
     "pythonic": '[get_weather(city="Oslo")]',
+    "smollm3-code": '<code>\nget_weather(city="Oslo")\n</code>',
     "qwen-tools": '<tools>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tools>',
     "qwen3-xml": "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
     "react": 'Action: get_weather\nAction Input: {"city": "Oslo"}\n',

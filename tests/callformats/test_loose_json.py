@@ -92,8 +92,9 @@ _PIECES = st.lists(st.sampled_from([*_WORDS, " ", '"\n"', "// x\n"]), max_size=1
 
 def strict(text: str) -> Json:
     def once(pairs: list[tuple[str, Json]]) -> Json:
-        assert len({name for name, _ in pairs}) == len(pairs)
-        return dict(pairs)
+        read = dict(pairs)
+        assert all(read[name] == value for name, value in pairs)
+        return read
 
     value: Json = json.loads(text, object_pairs_hook=once)
     return value
@@ -114,6 +115,8 @@ def test_J3_clean_json_is_exact(value: Json) -> None:
 @example('{"a": 1, , "b": 2}')
 @example('{"a": "\n"}')
 @example('{"a": 1, "a": 2}')
+@example('{"a": 1, "a": 1}')
+@example('{"a": {}, "a": 2}')
 def test_J3_what_is_called_exact_is_json_to_the_letter(text: str) -> None:
     parsed = loads(text)
     if parsed.exact:

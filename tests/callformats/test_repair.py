@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -106,3 +107,66 @@ def test_S1_the_tools_own_description_is_no_call() -> None:
     reading = read(json.dumps(echo), TOOLS)
     assert faults(reading) == [Fault.SCHEMA_ECHO]
     assert reading.text == ""
+
+
+TWICE = {
+    # format id: `search(query="x")` with the query given once more as "y"
+    "hermes": '<tool_call>{"name": "search", "arguments": {"query": "x", "query": "y"}}</tool_call>',
+    "json": '{"name": "search", "arguments": {"query": "x", "query": "y"}}',
+    "arguments as text": '{"name": "search", "arguments": "{\\"query\\": \\"x\\", \\"query\\": \\"y\\"}"}',
+    "flat": '{"name": "search", "query": "x", "query": "y"}',
+    "cut": '<tool_call>{"name": "search", "arguments": {"query": "x", "query": "y"}',
+    "json-fence": '```json\n{"name": "search", "arguments": {"query": "x", "query": "y"}}\n```',
+    "pythonic": '[search(query="x", query="y")]',
+    "lfm2": "<|tool_call_start|>[search(query='x', query='y')]<|tool_call_end|>",
+    "react": 'Action: search\nAction Input: {"query": "x", "query": "y"}\n',
+    "functionary": '>>>search\n{"query": "x", "query": "y"}',
+    "qwen3-xml": "<tool_call>\n<function=search>\n<parameter=query>\nx\n</parameter>\n<parameter=query>\n"
+    "y\n</parameter>\n</function>\n</tool_call>",
+    "minimax-m2": '<invoke name="search"><parameter name="query">x</parameter><parameter name="query">y</parameter>'
+    "</invoke>",
+    "glm45": "<tool_call>search\n<arg_key>query</arg_key>\n<arg_value>x</arg_value>\n<arg_key>query</arg_key>\n"
+    "<arg_value>y</arg_value>\n</tool_call>",
+    "glm in one line": '<tool_call>search query="x" query="y"</tool_call>',
+    "gemma4": '<|tool_call>call:search{query:<|"|>x<|"|>,query:<|"|>y<|"|>}<tool_call|>',
+    "mistral": '[TOOL_CALLS]search[ARGS]{"query": "x", "query": "y"}',
+    "kimi-k2": '<|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{"query": "x", "query": "y"}'
+    "<|tool_call_end|>",
+    "kimi-k3": '<|open|>tools<|sep|><|open|>call tool="search" index="1"<|sep|>'
+    '<|open|>argument key="query" type="string"<|sep|>x<|close|>argument<|sep|>'
+    '<|open|>argument key="query" type="string"<|sep|>y<|close|>argument<|sep|><|close|>call<|sep|>'
+    "<|close|>tools<|sep|>",
+    "minimax-m3": ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="search">]<]minimax[>[<query>x'
+    "]<]minimax[>[</query>]<]minimax[>[<query>y]<]minimax[>[</query>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>",
+    "deepseek": '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>search<｜tool▁sep｜>{"query": "x", "query": "y"}'
+    "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    "harmony": '<|channel|>commentary to=functions.search<|message|>{"query": "x", "query": "y"}<|call|>',
+}
+
+
+@pytest.mark.parametrize("text", TWICE.values(), ids=TWICE.keys())
+def test_Sl_one_key_with_two_values_is_refused_and_the_key_is_told(text: str) -> None:
+    reading = read(text, TOOLS)
+    assert reading.calls == ()
+    assert reading.problem == "the call to 'search' gives \"query\" twice with different values"
+    assert reading.text == ""
+    # The same value twice has one reading.
+    again = re.sub(r"\by\b", "x", text)
+    assert calls(again) == [("search", {"query": "x"})]
+
+
+@pytest.mark.parametrize("first", ["0", "null", "false", '""', '{"b": 1}', "[]"])
+def test_Sl_a_first_value_that_says_little_is_a_value_too(first: str) -> None:
+    text = (
+        f'<tool_call>{{"name": "search", "arguments": {{"query": "x", "filters": {first}, "filters": 5}}}}</tool_call>'
+    )
+    assert faults(read(text, TOOLS)) == [Fault.DOUBLED]
+
+
+def test_Sl_an_empty_object_is_replaced_by_what_is_written_behind_it() -> None:
+    assert calls('{"name": "search", "arguments": {}, "arguments": {"query": "x"}}') == [("search", {"query": "x"})]
+
+
+def test_Sl_a_doubled_key_deep_inside_an_argument_is_refused_too() -> None:
+    deep = '{"name": "search", "arguments": {"query": "x", "filters": {"a": 1, "a": 2}}}'
+    assert faults(read(f"<tool_call>{deep}</tool_call>", TOOLS)) == [Fault.DOUBLED]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from config.choices import CallFormat
-from runner.callformats import render
+from runner.callformats import all_formats, render
 from runner.small.forms import FORM_IDS
 from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
 from tests.runs.scenes import LOOK, assert_ended
@@ -102,7 +102,7 @@ async def quoted(place: Place, text: str, config: dict[str, object]) -> tuple[Te
     return host, await place.say(host, planted(text))
 
 
-UNMARKED = ("json", "llama3-json", "json-fence", "pythonic", "react", "command-r-plus", "functionary-v32")
+UNMARKED = tuple(one.id for one in all_formats() if not one.opens)
 """Formats whose calls have nothing in them that could be made inert."""
 
 MANNERS = (

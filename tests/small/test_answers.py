@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner.small.answers import Done, echoes, gist, ignores_failure, leaves_open, passes_work_on, repeats
+from runner.small.answers import Done, echoes, ends_of, gist, ignores_failure, leaves_open, passes_work_on, repeats
 
 FAILED = Done("save", "{}", "disk full", code="failed")
 FINE = Done("save_note", "{}", "saved")
@@ -95,3 +95,11 @@ def test_S3_saying_a_correction_back_is_known_and_a_short_word_is_none() -> None
     assert repeats("nothing has looked at  what you wrote.", correction)
     assert not repeats("you wrote", correction)
     assert not repeats("The note is saved; nothing else was asked for.", correction)
+
+
+def test_Sm_of_a_very_long_reply_the_beginning_and_the_end_are_looked_at() -> None:
+    long = "It could not be saved." + " word" * 100_000
+    assert len(ends_of(long)) < 25_000
+    assert ends_of(long).startswith("It could not be saved.")
+    assert ends_of("short") == "short"
+    assert not echoes(long, [Done("look", "{}", "word " * 300)])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.callformats.quotation import Quotations
 from runner.models.reply import Reply
 from runner.small.reading import Lenient, Ways
 from runner.small.reply_tool import REPLY_SPEC
@@ -26,7 +27,7 @@ texts = replies | st.tuples(st.sampled_from(["", "\n", "Hm. "]), replies).map(
 
 def close(text: str, chunks: list[str], ways: Ways) -> tuple[Reply, str]:
     """The reply as it was understood, and all of it that was shown before."""
-    reader = Lenient((*TOOLS, REPLY_SPEC) if ways.replies else TOOLS, (), ways)
+    reader = Lenient((*TOOLS, REPLY_SPEC) if ways.replies else TOOLS, Quotations(()), ways)
     shown = "".join(reader.feed(chunk) for chunk in chunks)
     return reader.close(Reply(text, (), "m1")), shown
 

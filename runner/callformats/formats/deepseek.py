@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runner.callformats.block import (
     DECLINED,
@@ -12,14 +13,13 @@ from runner.callformats.block import (
     Candidate,
     Format,
     Outcome,
-    any_of,
     could_begin,
     literal_at,
-    skip_space,
     unreadable,
 )
 from runner.callformats.loose_json import State, parse_before
-from runner.callformats.shapes import dumps
+from runner.callformats.scan import any_of, next_match, skip_space
+from runner.callformats.shapes import dumps, of_value
 from runner.events import Json
 
 
@@ -74,7 +74,7 @@ def _rubbish(text: str, here: int, complete: bool, section: str | None) -> Outco
     """A section that holds no call: hidden up to its end."""
     if section is None:
         return DECLINED
-    marker = _NEXT_MARKER.search(text, here)
+    marker = next_match(_NEXT_MARKER, text, here)
     if marker is None:
         return Block(len(text), (Candidate("", raw=text[here:], broken=True),)) if complete else UNFINISHED
     return Block(marker.end(), (Candidate("", raw=text[here : marker.start()], broken=True),))
@@ -124,13 +124,9 @@ def _arguments(
     closer = literal_at(text, end, _CALL_END)
     if closer is None and not complete and (end >= len(text) or could_begin(text, end, ("```", *_CALL_END))):
         return None
-    mended = parsed.mended or closer is None
     broken = fenced != closed_fence and end < len(text)
-    cut = parsed.state is State.CUT
-    candidate = Candidate(
-        name, parsed.value, text[start:end], mended=mended, exact=parsed.exact, cut=cut, broken=broken
-    )
-    return candidate, end + len(closer) if closer else end
+    candidate = of_value(name, parsed, text[start:end], closed=closer is not None)
+    return replace(candidate, broken=broken), end + len(closer) if closer else end
 
 
 def _broken_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | None:

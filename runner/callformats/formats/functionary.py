@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from runner.callformats.block import DECLINED, UNFINISHED, Block, Format, Outcome
+from runner.callformats.scan import next_match
 from runner.callformats.shapes import dumps, of_body
 from runner.events import Json
 
@@ -28,7 +29,7 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
         return UNFINISHED if growing and not complete else DECLINED
     if head["name"] == _EVERYONE:
         return Block(head.end())
-    end = _END.search(text, head.end())
+    end = next_match(_END, text, head.end())
     if end is None and not complete:
         return UNFINISHED
     body = text[head.end() : end.start() if end else len(text)]

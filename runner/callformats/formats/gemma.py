@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from runner.callformats.block import (
     DECLINED,
@@ -15,17 +16,21 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
-from runner.callformats.loose_json import PLAIN_QUOTES, Quote, State, parse
-from runner.callformats.shapes import dumps
+from runner.callformats.loose_json import PLAIN_QUOTES, Parsed, Quote, State, parse
+from runner.callformats.scan import skip_space
+from runner.callformats.shapes import dumps, of_value
 from runner.events import Json
+
+_QUOTES = ('<|"|>', "<escape>")
+_OPENINGS = 8
+"""So many opening quotes may be missing in one call."""
 
 _HEAD = re.compile(r"\s{0,8}(?:call)?:\s{0,8}([^{}<>\n]{1,128})")
 
 
 def _reader(opens: tuple[str, ...], close: str, quote: str) -> BlockReader:
-    quotes = (Quote(quote, quote, False), *PLAIN_QUOTES)
+    quotes = (*(Quote(one, one, False) for one in dict.fromkeys((quote, *_QUOTES))), *PLAIN_QUOTES)
 
     def read(text: str, at: int, complete: bool) -> Outcome:
         opener = literal_at(text, at, opens)
@@ -65,7 +70,7 @@ def _closed(
         return UNFINISHED
     raw = text[head.start() : parsed.end]
     end = end + len(close) if text.startswith(close, end) else parsed.end
-    return Block(end, (Candidate(name, parsed.value, raw, mended=parsed.mended),))
+    return Block(end, (replace(of_value(name, parsed, raw), exact=True),))
 
 
 def _open(text: str, head: re.Match[str], name: str, complete: bool, close: str, quotes: tuple[Quote, ...]) -> Outcome:
@@ -75,17 +80,27 @@ def _open(text: str, head: re.Match[str], name: str, complete: bool, close: str,
         if not complete:
             return UNFINISHED
         parsed = parse(text, head.end(), quotes)
-        cut = parsed.state is not State.OPEN
-        return Block(len(text), (Candidate(name, parsed.value, text[head.start() :], mended=True, cut=cut),))
+        candidate = of_value(name, parsed, text[head.start() :], closed=False)
+        return Block(len(text), (replace(candidate, cut=parsed.state is not State.OPEN),))
     body = text[head.end() : end].rstrip()
     parsed = parse(body + "\n", 0, quotes)
     if parsed.state is State.CUT and body.endswith("}") and body.count(quotes[0].opening) % 2:
         # The model closed the call and forgot the quote before its last brace; the string itself is all there.
         parsed = parse(body[:-1] + quotes[0].closing + "}", 0, quotes)
-    broken = parsed.state is State.BROKEN
-    cut = parsed.state is State.CUT
-    candidate = Candidate(name, parsed.value, text[head.start() : end], mended=True, cut=cut, broken=broken)
-    return Block(end + len(close), (candidate,))
+    parsed = _with_openings(body, parsed, quotes)
+    candidate = of_value(name, parsed, text[head.start() : end], closed=False)
+    return Block(end + len(close), (replace(candidate, broken=parsed.state is State.BROKEN),))
+
+
+def _with_openings(body: str, parsed: Parsed, quotes: tuple[Quote, ...]) -> Parsed:
+    """The value read anew with opening quotes where texts begin without one: `{city:Oslo<|"|>}`."""
+    for _ in range(_OPENINGS):
+        quote = next((one.opening for one in quotes if one.opening in body[parsed.end :]), None)
+        if parsed.state is not State.BROKEN or quote is None:
+            break
+        body = body[: parsed.end] + quote + body[parsed.end :]
+        parsed = parse(body + "\n", 0, quotes)
+    return parsed
 
 
 def _value(value: Json, quote: str) -> str:

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from runner.callformats.block import (
-    DECLINED,
-    UNFINISHED,
-    Block,
-    Candidate,
-    Format,
-    Outcome,
-    any_of,
-    could_begin,
-    skip_space,
-    unreadable,
-)
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome, could_begin, unreadable
 from runner.callformats.loose_json import State, parse, parse_before
-from runner.callformats.shapes import dumps
+from runner.callformats.scan import any_of, skip_space
+from runner.callformats.shapes import dumps, of_value, put
 from runner.events import Json
 
 _SECTION = "<|tool_calls_section_begin|>"
@@ -68,12 +59,8 @@ def _k2_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | N
     closed = text.startswith(_CALL_END, end)
     if not closed and not complete and (end >= len(text) or could_begin(text, end, (_CALL_END,))):
         return None
-    cut = parsed.state is State.CUT
-    mended = parsed.mended or not closed
-    candidate = Candidate(
-        named[1], parsed.value, text[start : parsed.end], head[1], mended=mended, exact=parsed.exact, cut=cut
-    )
-    return candidate, end + len(_CALL_END) if closed else parsed.end
+    candidate = of_value(named[1], parsed, text[start : parsed.end], closed=closed)
+    return replace(candidate, id=head[1]), end + len(_CALL_END) if closed else parsed.end
 
 
 def _broken(text: str, start: int, complete: bool) -> tuple[Candidate, int] | None:
@@ -119,12 +106,13 @@ def _read_k3(text: str, at: int, complete: bool) -> Outcome:
 
 def _k3_call(text: str, head: re.Match[str], complete: bool) -> tuple[Candidate, int] | None:
     values: dict[str, Json] = {}
+    doubled: str | None = None
     here = head.end()
     while True:
         here = skip_space(text, here)
         if text.startswith(_K3_CALL_END, here):
             end = here + len(_K3_CALL_END)
-            return Candidate(head[1], values, text[head.start() : end], typed=False), end
+            return Candidate(head[1], values, text[head.start() : end], typed=False, doubled=doubled), end
         argument = _K3_ARGUMENT.match(text, here)
         if argument is None:
             if not complete and len(text) - here < _K3_TAG:
@@ -136,7 +124,8 @@ def _k3_call(text: str, head: re.Match[str], complete: bool) -> tuple[Candidate,
             if not complete:
                 return None
             return Candidate(head[1], values, text[head.start() :], typed=False, cut=True), len(text)
-        values[argument[1]] = _k3_value(text[argument.end() : close], argument[2])
+        value = _k3_value(text[argument.end() : close], argument[2])
+        doubled = put(values, argument[1], value) or doubled
         here = close + len(_K3_ARGUMENT_END)
 
 

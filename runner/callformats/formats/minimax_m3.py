@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 
 from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
-from runner.callformats.shapes import dumps
+from runner.callformats.scan import next_match
+from runner.callformats.shapes import dumps, put
 from runner.events import Json
 
 _TOKEN = "]<]minimax[>["
 _OPEN = _TOKEN + "<tool_call>"
 _CLOSE = _TOKEN + "</tool_call>"
 _INVOKE = re.compile(re.escape(_TOKEN) + r"<invoke name=\"([^\"<>\n]{1,128})\">")
+_INVOKE_START = f'{_TOKEN}<invoke name="'
 _INVOKE_END = _TOKEN + "</invoke>"
 _TAG = re.compile(re.escape(_TOKEN) + r"<(/?)([^<>/\n]{1,128})>")
 _DEPTH = 24
@@ -20,6 +22,10 @@ _DEPTH = 24
 
 class _Ended(Exception):
     pass
+
+
+class _Doubled(Exception):
+    """`str()` is the key."""
 
 
 def _read(text: str, at: int, complete: bool) -> Outcome:
@@ -31,13 +37,15 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     stop = close if close >= 0 else len(text)
     found: list[Candidate] = []
     here = at + len(_OPEN)
-    while (head := _INVOKE.search(text, here, stop)) is not None:
+    while (head := next_match(_INVOKE, text, here, stop)) is not None:
         end = text.find(_INVOKE_END, head.end(), stop)
         limit = end if end >= 0 else stop
         raw = text[head.start() : limit]
         try:
             value = _members(text, head.end(), limit, 0)[0]
             found.append(Candidate(head[1], _object(value), raw, typed=False, mended=end < 0))
+        except _Doubled as key:
+            found.append(Candidate(head[1], {}, raw, doubled=str(key)))
         except _Ended:
             found.append(Candidate(head[1], {}, raw, cut=True))
         here = limit
@@ -51,12 +59,13 @@ def _object(value: Json) -> dict[str, Json]:
 
 
 def _members(text: str, at: int, stop: int, depth: int) -> tuple[Json, int]:
-    """What stands between two tags: members, items, or plain text. Raises `_Ended` when a tag is never closed."""
+    """What stands between two tags: members, items, or plain text. Raises `_Ended` when a tag is never
+    closed, `_Doubled` when a member has two values."""
     members: dict[str, Json] = {}
     items: list[Json] = []
     start = at
     while True:
-        tag = _TAG.search(text, at, stop)
+        tag = next_match(_TAG, text, at, stop)
         if tag is None or tag[1]:
             end = tag.start() if tag else stop
             if members or items or depth == 0:
@@ -72,7 +81,9 @@ def _members(text: str, at: int, stop: int, depth: int) -> tuple[Json, int]:
         if tag[2] == "item":
             items.append(_scalar(value))
         else:
-            members[tag[2]] = value if depth == 0 else _scalar(value)
+            member = value if depth == 0 else _scalar(value)
+            if put(members, tag[2], member) is not None:
+                raise _Doubled(tag[2])
 
 
 def _scalar(value: Json) -> Json:
@@ -103,4 +114,4 @@ def _write(name: str, arguments: Mapping[str, Json]) -> str:
     return f'{_OPEN}\n{_TOKEN}<invoke name="{name}">{_inner(dict(arguments))}{_INVOKE_END}\n{_CLOSE}'
 
 
-FORMATS = (Format("minimax-m3", _read, _write, (_OPEN,), (_CLOSE, _INVOKE_END), (_CLOSE,)),)
+FORMATS = (Format("minimax-m3", _read, _write, (_OPEN,), (_CLOSE, _INVOKE_END), (_CLOSE,), inner=(_INVOKE_START,)),)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from runner.callformats.block import (
-    DECLINED,
-    UNFINISHED,
-    Block,
-    Candidate,
-    Format,
-    Outcome,
-    could_begin,
-    literal_at,
-    skip_space,
-)
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome, could_begin, literal_at
 from runner.callformats.formats.tagged_json import Wrapper, read_wrapped, written
 from runner.callformats.loose_json import State, parse_before
-from runner.callformats.shapes import candidates, dumps
+from runner.callformats.scan import skip_space
+from runner.callformats.shapes import candidates, dumps, of_value
 from runner.events import Json
 
 _OPENS = ("[TOOL_CALLS]", "[tool_calls]", "[TOOL_CALL]")
@@ -33,7 +25,8 @@ def _read(text: str, at: int, complete: bool) -> Outcome:
     if opener is None:
         return DECLINED
     start = at + len(opener)
-    if text[skip_space(text, start) :][:1] == "[" and not text.startswith("[ARGS]", skip_space(text, start)):
+    first = skip_space(text, start)
+    if text.startswith("[", first) and not text.startswith("[ARGS]", first):
         return _list_or_wait(text, at, start, complete)
     name = _NAME.match(text, start)
     assert name is not None
@@ -82,10 +75,7 @@ def _with_arguments(text: str, here: int, complete: bool, name: str, own_id: str
         end = skip_space(text, parsed.end)
         closer = literal_at(text, end, _CLOSES)
         return Block(end + len(closer) if closer else parsed.end, candidates(parsed, raw))
-    cut = parsed.state is State.CUT
-    return Block(
-        parsed.end, (Candidate(name, parsed.value, raw, own_id, mended=parsed.mended, exact=parsed.exact, cut=cut),)
-    )
+    return Block(parsed.end, (replace(of_value(name, parsed, raw), id=own_id),))
 
 
 def _write(name: str, arguments: Mapping[str, Json]) -> str:

@@ -1,9 +1,10 @@
-"""Calls as tags with the names inside: Qwen3-Coder, Seed-OSS, Functionary 3.1, MiniMax M2, DeepSeek V3.2, Step3,
+"""Calls as tags with the names inside: Qwen3-Coder, Seed-OSS, Functionary 3.1, MiniMax M2, Step-3,
 MiniCPM, dots and the invoke/parameter shape in general. Each is one grammar."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from runner.callformats.block import Format
 from runner.callformats.tag_grammar import Grammar, reader_of, written
@@ -25,7 +26,7 @@ def _equals_grammar(wraps: tuple[str, ...], wrap_closes: tuple[str, ...]) -> Gra
     )
 
 
-def _attribute_grammar(
+def attribute_grammar(
     wraps: tuple[str, ...],
     wrap_closes: tuple[str, ...],
     call: str,
@@ -35,6 +36,7 @@ def _attribute_grammar(
     parameter_template: str,
     marks_strings: bool = False,
 ) -> Grammar:
+    """A grammar of `<call name="…">` and `<parameter name="…">`; `call` and `parameter` are patterns without groups."""
     name = r"\s{0,4}name\s{0,4}=\s{0,4}[\"'](?P<name>[^\"'<>\n]{1,128})[\"']"
     maybe_name = r"(?:\s{0,4}name\s{0,4}=\s{0,4}[\"'](?P<name>[^\"'<>\n]{0,128})[\"'])?"
     string = r"(?:\s{1,4}string\s{0,4}=\s{0,4}[\"'](?P<string>true|false)[\"'])?" if marks_strings else ""
@@ -54,18 +56,14 @@ def _attribute_grammar(
     )
 
 
-def _prefixed(
-    prefix: str, wraps: tuple[str, ...], wrap_closes: tuple[str, ...], *, marks_strings: bool = False
-) -> Grammar:
-    string = ' string="{string}"' if marks_strings else ""
-    return _attribute_grammar(
+def _prefixed(prefix: str, wraps: tuple[str, ...], wrap_closes: tuple[str, ...]) -> Grammar:
+    return attribute_grammar(
         wraps,
         wrap_closes,
         f"{prefix}invoke",
         f"{prefix}parameter",
         call_template=f'<{prefix}invoke name="{{name}}">\n{{parameters}}</{prefix}invoke>',
-        parameter_template=f'<{prefix}parameter name="{{name}}"{string}>{{value}}</{prefix}parameter>\n',
-        marks_strings=marks_strings,
+        parameter_template=f'<{prefix}parameter name="{{name}}">{{value}}</{prefix}parameter>\n',
     )
 
 
@@ -82,8 +80,6 @@ def _format(format_id: str, grammar: Grammar, aliases: tuple[str, ...] = ()) -> 
     )
 
 
-_DSML = "｜DSML｜"
-
 FORMATS = (
     _format(
         "qwen3-xml",
@@ -99,26 +95,19 @@ FORMATS = (
     _format("dots", _prefixed("", ("<dots_function_call>",), ("</dots_function_call>",))),
     _format("atem", _prefixed("atem:", ("<atem:function_calls>",), ("</atem:function_calls>",))),
     _format(
-        "deepseek-dsml",
-        _prefixed(
-            _DSML,
-            (f"<{_DSML}function_calls>", f"<{_DSML}tool_calls>"),
-            (f"</{_DSML}function_calls>", f"</{_DSML}tool_calls>"),
-            marks_strings=True,
-        ),
-        ("deepseek-v32",),
-    ),
-    _format(
         "step3",
-        _prefixed(
-            "steptml:",
-            ("<｜tool_call_begin｜>",),
-            ("<｜tool_call_end｜>",),
+        replace(
+            _prefixed(
+                "steptml:",
+                ("<｜tool_call_begin｜>", "<steptml:toolcall>"),
+                ("<｜tool_call_end｜>", "</steptml:toolcall>"),
+            ),
+            lead="function<｜tool_sep｜>",
         ),
     ),
     _format(
         "minicpm5-xml",
-        _attribute_grammar(
+        attribute_grammar(
             (),
             (),
             "function",

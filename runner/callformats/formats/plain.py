@@ -9,21 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runner.callformats.block import (
-    DECLINED,
-    UNFINISHED,
-    Block,
-    Candidate,
-    Format,
-    GaveUp,
-    Names,
-    Outcome,
-    skip_space,
-)
+from runner.callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, GaveUp, Names, Outcome
 from runner.callformats.formats.pythonic import NAME, read_calls
 from runner.callformats.formats.pythonic import written as written_call
 from runner.callformats.loose_json import Parsed, State, parse, parse_before
-from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves
+from runner.callformats.scan import skip_space
+from runner.callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves, of_value
+from runner.callformats.tokens import tokens
 from runner.events import Json
 
 _FIRST_KEY = re.compile(
@@ -39,7 +31,8 @@ def _first_key_fits(text: str, at: int, names: Names) -> bool:
         return rest in ("[", "{", "{{", "[{", "[{{", "[ {") or (len(text) - at < 90 and rest.strip("[{ \n") == "")
     key = match["quoted"] if match["quoted"] is not None else match["bare"] or ""
     if match["end"] is None and match.end() >= len(text):
-        return any(known.startswith(key) for known in CALL_KEYS) or names.may_grow(key) or not key
+        grows = names.may_grow(key) or names.spells(key)
+        return grows or not key or any(known.startswith(key) for known in CALL_KEYS)
     return key.rstrip("=>") in CALL_KEYS or names.spells(key)
 
 
@@ -72,7 +65,7 @@ def read_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
         found += more
         if not found:
             return GaveUp(end)
-        following = _next_value(text, end)
+        following = _next_value(text, end, complete)
         if following is None:
             return _all_named(tuple(found), end)
         if following >= len(text):
@@ -109,7 +102,7 @@ def _unended(found: tuple[Candidate, ...], text: str) -> Outcome:
     return Block(len(text), merge_halves(found))
 
 
-def _next_value(text: str, end: int) -> int | None:
+def _next_value(text: str, end: int, complete: bool) -> int | None:
     """Where another value of the same block begins: the values stand side by side, or `;` or `,` parts them.
 
     The end of the text if that is not to be seen yet; None when something else follows.
@@ -117,7 +110,10 @@ def _next_value(text: str, end: int) -> int | None:
     here = skip_space(text, end)
     if text[here : here + 1] in (",", ";"):
         here = skip_space(text, here + 1)
-    return here if here >= len(text) or text[here] in "{[" else None
+    if here >= len(text) or (not complete and tokens().may_grow(text, here)):
+        return len(text)
+    marker = tokens().pattern.match(text, here)
+    return here if text[here] in "{[" and marker is None else None
 
 
 def _read_bare_json(text: str, at: int, complete: bool, names: Names) -> Outcome:
@@ -178,11 +174,15 @@ def _read_fence(text: str, at: int, complete: bool, names: Names) -> Outcome:
     start = skip_space(text, head.end())
     if start >= len(text):
         return DECLINED if complete else UNFINISHED
-    if text[start] in "{[" and (text[start] == "{" or text[skip_space(text, start + 1) :][:1] in ("{", "")):
+    if text[start] in "{[" and (text[start] == "{" or _is_object_or_end(text, skip_space(text, start + 1))):
         outcome = read_json(text, start, complete, names)
     else:
         outcome = _read_bare_calls(text, start, complete, names)
     return _with_fence_end(text, outcome, head[1], complete)
+
+
+def _is_object_or_end(text: str, at: int) -> bool:
+    return at >= len(text) or text[at] == "{"
 
 
 def _with_fence_end(text: str, outcome: Outcome, ticks: str, complete: bool) -> Outcome:
@@ -241,8 +241,9 @@ def _read_react(text: str, at: int, complete: bool, names: Names) -> Outcome:
         return DECLINED
     given = _INPUT.match(text, head.end())
     if given is None:
-        rest = text[head.end() :].strip()
-        return UNFINISHED if not complete and _INPUT_WORD.startswith(rest[: len(_INPUT_WORD)]) else DECLINED
+        behind = skip_space(text, head.end())
+        rest = text[behind : behind + len(_INPUT_WORD)].strip()
+        return UNFINISHED if not complete and _INPUT_WORD.startswith(rest) else DECLINED
     return _action_input(text, at, given.end(), complete, head["name"])
 
 
@@ -266,8 +267,7 @@ def _action_input(text: str, at: int, start: int, complete: bool, name: str) -> 
     if line_end < 0 and not complete:
         return UNFINISHED
     end = line_end if line_end >= 0 else len(text)
-    cut = parsed.state is State.CUT
-    return Block(end, (Candidate(name, parsed.value, text[at:end], mended=parsed.mended, exact=parsed.exact, cut=cut),))
+    return Block(end, (of_value(name, parsed, text[at:end]),))
 
 
 _PROMPT = ">>>"
@@ -295,11 +295,7 @@ def _read_functionary(text: str, at: int, complete: bool, names: Names) -> Outco
         return GaveUp(parsed.end)
     if parsed.state is not State.WHOLE and not complete:
         return UNFINISHED
-    cut = parsed.state is State.CUT
-    candidate = Candidate(
-        name[0], parsed.value, text[at : parsed.end], mended=parsed.mended, exact=parsed.exact, cut=cut
-    )
-    return Block(parsed.end, (candidate,))
+    return Block(parsed.end, (of_value(name[0], parsed, text[at : parsed.end]),))
 
 
 def _write_json(name: str, arguments: Mapping[str, Json]) -> str:
@@ -311,22 +307,33 @@ FORMATS = (
         "json",
         write=_write_json,
         plain=_read_bare_json,
+        begins="{[<",
         aliases=("bare-json", "json-list", "xlam", "guided", "json-inline"),
     ),
     Format(
         "llama3-json",
         write=lambda name, arguments: dumps({"name": name, "parameters": dict(arguments)}),
         plain=_read_bare_json,
+        begins="{[<",
         stops=("<|eot_id|>", "<|eom_id|>"),
     ),
     Format(
-        "json-fence", write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```", plain=_read_fence
+        "json-fence",
+        write=lambda name, arguments: f"```json\n{_write_json(name, arguments)}\n```",
+        plain=_read_fence,
+        begins="`",
     ),
-    Format("pythonic", write=lambda name, arguments: f"[{written_call(name, arguments)}]", plain=_read_bare_calls),
+    Format(
+        "pythonic",
+        write=lambda name, arguments: f"[{written_call(name, arguments)}]",
+        plain=_read_bare_calls,
+        begins="[",
+    ),
     Format(
         "react",
         write=lambda name, arguments: f"Action: {name}\nAction Input: {dumps(arguments)}\n",
         plain=_read_react,
+        begins="A",
         stops=("\nObservation:",),
     ),
     Format(
@@ -335,11 +342,13 @@ FORMATS = (
             f"Action:\n```json\n{dumps([{'tool_name': name, 'parameters': dict(arguments)}])}\n```"
         ),
         plain=_read_react,
+        begins="A",
     ),
     Format(
         "functionary-v32",
         write=lambda name, arguments: f">>>{name}\n{dumps(arguments)}",
         plain=_read_functionary,
+        begins=">",
         stops=("<|eot_id|>",),
         aliases=("functionary",),
     ),

@@ -16,10 +16,10 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.loose_json import State, parse
-from runner.callformats.shapes import candidates, dumps
+from runner.callformats.scan import next_match, skip_space
+from runner.callformats.shapes import candidates, dumps, put
 from runner.events import Json
 
 NAME = re.compile(r"[^\W\d][\w.-]{0,127}")
@@ -83,16 +83,18 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
         return DECLINED
     values: dict[str, Json] = {}
     mended = False
+    doubled: str | None = None
     here = name.end() + 1
     while True:
         here = skip_space(text, here)
         if text.startswith(",", here):
             here = skip_space(text, here + 1)
         if text.startswith(")", here):
-            return Candidate(name[0], values, text[at : here + 1], mended=mended), here + 1
+            return Candidate(name[0], values, text[at : here + 1], mended=mended, doubled=doubled), here + 1
         keyword = _KEYWORD.match(text, here)
         if keyword is None:
-            return _no_keyword(text, at, here, complete, Candidate(name[0], values, mended=True))
+            so_far = Candidate(name[0], values, mended=True, doubled=doubled)
+            return _no_keyword(text, at, here, complete, so_far)
         parsed = parse(text, keyword.end())
         if parsed.state in (State.CUT, State.OPEN):
             if not complete:
@@ -100,8 +102,8 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
             return Candidate(name[0], values, text[at:], mended=True, cut=True), len(text)
         if parsed.state is State.BROKEN or not _delimited(text, parsed.end):
             return _single_string(text, at, keyword, complete, name[0]) or DECLINED
-        mended = mended or parsed.mended or keyword[1] in values
-        values[keyword[1]] = parsed.value
+        mended = mended or parsed.mended
+        doubled = put(values, keyword[1], parsed.value) or parsed.doubled or doubled
         here = parsed.end
 
 
@@ -137,17 +139,25 @@ def _single_string(
         return UNFINISHED
     closer = text.find("<|", keyword.end())
     limit = closer if closer >= 0 else len(text)
-    ends = [end for end in _STRING_CALL_END.finditer(text, keyword.end() + 1, limit) if end[1] == quote]
-    if not ends:
+    end = _last_end(text, keyword.end() + 1, limit, quote)
+    if end is None:
         return None
-    value = text[keyword.end() + 1 : ends[-1].start()]
+    value = text[keyword.end() + 1 : end.start()]
     if "\\" in value:
         value = re.sub(rf"\\({quote}|\\)", r"\1", value)
-    raw = text[at : ends[-1].end()]
-    return Candidate(name, {keyword[1]: value}, raw, mended=True), ends[-1].end()
+    return Candidate(name, {keyword[1]: value}, text[at : end.end()], mended=True), end.end()
 
 
-def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
+def _last_end(text: str, at: int, limit: int, quote: str) -> re.Match[str] | None:
+    last = None
+    while (end := next_match(_STRING_CALL_END, text, at, limit)) is not None:
+        last, at = end if end[1] == quote else last, end.end()
+    return last
+
+
+def marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
+    """The reader of calls between markers, printed or given a name perhaps."""
+
     def read(text: str, at: int, complete: bool) -> Outcome:
         opener = literal_at(text, at, opens)
         if opener is None:
@@ -160,7 +170,7 @@ def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
         printed = _PRINT.match(text, start)
         if printed is not None and text[start] != "[":
             return _closed(text, read_calls(text, printed.end(), complete), closes, complete)
-        if text[start] == "[" and text[skip_space(text, start + 1) :][:1] == "{":
+        if text[start] == "[" and text.startswith("{", skip_space(text, start + 1)):
             return _closed(text, _json_list(text, start, complete), closes, complete)
         if text[start] == "[" and skip_space(text, start + 1) >= len(text) and not complete:
             return UNFINISHED
@@ -171,7 +181,7 @@ def _marked(opens: tuple[str, ...], closes: tuple[str, ...]) -> BlockReader:
 
 _TAG = "<|python_tag|>"
 _TAG_CLOSES = ("<|eom_id|>", "<|eot_id|>")
-_read_tagged_calls = _marked((_TAG,), _TAG_CLOSES)
+_read_tagged_calls = marked((_TAG,), _TAG_CLOSES)
 
 
 def _read_python_tag(text: str, at: int, complete: bool) -> Outcome:
@@ -181,9 +191,9 @@ def _read_python_tag(text: str, at: int, complete: bool) -> Outcome:
         renamed = (replace(one, name=one.name.removesuffix(".call")) for one in outcome.candidates)
         return Block(outcome.end, tuple(renamed))
     start = at + len(_TAG)
-    if outcome is not DECLINED or text[skip_space(text, start) :][:1] in ("{", "["):
+    if outcome is not DECLINED or text.startswith(("{", "["), skip_space(text, start)):
         return outcome
-    end = _TAG_END.search(text, start)
+    end = next_match(_TAG_END, text, start)
     if end is None and not complete:
         return UNFINISHED
     code = text[start : end.start() if end else len(text)]
@@ -238,7 +248,7 @@ def _format(
         call = written(name, arguments)
         return f"{opens[0]}{f'[{call}]' if bracketed else call}{closes[0]}"
 
-    return Format(format_id, _marked(opens, closes), write, opens, closes, closes[:1], aliases=aliases)
+    return Format(format_id, marked(opens, closes), write, opens, closes, closes[:1], aliases=aliases)
 
 
 FORMATS = (

@@ -17,9 +17,9 @@ from runner.callformats.block import (
     Outcome,
     could_begin,
     literal_at,
-    skip_space,
 )
 from runner.callformats.loose_json import State, parse_before
+from runner.callformats.scan import any_of, next_match, skip_space
 from runner.callformats.shapes import candidates, dumps, merge_halves
 from runner.events import Json
 
@@ -108,10 +108,9 @@ def _past_fence(text: str, end: int) -> int:
 
 def _unreadable(text: str, at: int, complete: bool, wrapper: Wrapper, found: list[Candidate]) -> Outcome:
     """Markup up to its closer, or all the rest: it is no text for the user, and no call."""
-    ends = [(end, closer) for closer in wrapper.closes if (end := text.find(closer, at)) >= 0]
-    if ends:
-        end, closer = min(ends)
-        return Block(end + len(closer), (*found, Candidate("", raw=text[at:end], broken=True)))
+    closer = next_match(any_of(wrapper.closes), text, at) if wrapper.closes else None
+    if closer is not None:
+        return Block(closer.end(), (*found, Candidate("", raw=text[at : closer.start()], broken=True)))
     if not complete:
         return UNFINISHED
     return Block(len(text), (*found, Candidate("", raw=text[at:], broken=True)))
