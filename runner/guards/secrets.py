@@ -20,6 +20,8 @@ _PLAIN_WORDS = (
 )
 """What is said of a key rather than a key."""
 
+_LONGEST_REMARK = 80
+
 _OF_ANOTHER_KIND = (
     "age budget cost count counts dir enabled endpoint error expires expiry field file format header index len length "
     "level lifetime limit limits method mode name names param path policy position prefix price provider rate "
@@ -29,15 +31,29 @@ _OF_ANOTHER_KIND = (
 
 _PLAIN = frozenset(_PLAIN_WORDS.split())
 
+_KINDS = (
+    "api access secret private auth client account shared encryption signing signature master service license ssh "
+    "subscription consumer session app bot deploy storage refresh bearer"
+)
+
+
+def _behind_a_kind(name: str) -> str:
+    """The name where such a word stands before it: `api_key`, `access tokens`."""
+    return f"(?:{'|'.join(f'(?<={kind})|(?<={kind}[-_. ])' for kind in _KINDS.split())}){name}"
+
+
+_STEMS = (
+    # Each name begins with one; Chinese, Japanese, Russian, Spanish, Vietnamese and Thai ones are the second half.
+    "pass pwd pw psw secret credential jwt cookie token key auth session sig 密 口令 令牌 凭 憑 パスワード 暗証番号 "
+    "シークレット トークン 秘密鍵 キー 鍵 парол токен секрет ключ contrase clave mật mã khóa khoá รหัสผ่าน โทเค คีย์ ความลับ"
+)
 _NAMES = (
-    r"pass(?:words?|wd|wort|wrd|phrases?|code)|(?<![a-z])(?:pass|pwd|pw|psw)(?![a-z])|secrets?|credentials?|jwt|cookies?"
+    r"pass(?:words?|wd|wort|wrd|phrases?|code)|(?<![a-z])(?:pass|pwd|pw|psw)(?![a-z])|(?<=pg|my)pass(?![a-z])"
+    r"|secrets?|credentials?|jwt|cookies?"
     r"|(?<!eos_)(?<!bos_)(?<!pad_)(?<!unk_)(?<!sep_)(?<!cls_)(?<!max_)token(?!s)"
-    r"|(?:access|refresh|auth|bearer|api|session)[-_ ]?tokens"
-    r"|(?:api|access|secret|private|auth|client|account|shared|encryption|signing|signature|master|service|license|ssh"
-    r"|subscription|consumer|session|app|bot|deploy|storage)[-_. ]?keys?|authorization|(?<![a-z])auth(?![a-z])"
-    r"|session[-_ ]?id|signature|(?<![a-z])sig(?![a-z])|(?-i:[A-Z0-9]_KEY)|(?<=[?&])key|one[-_ ]time[-_ ]code"
-    # Chinese, Japanese, Russian, Spanish, Vietnamese, Thai
-    r"|密[码碼]|口令|密[钥鑰匙]|令牌|凭[证据]|憑證|パスワード|暗証番号|シークレット|トークン|秘密鍵|(?:api|アクセス|秘密)\s?キー|鍵"
+    rf"|{_behind_a_kind('tokens')}|{_behind_a_kind('keys?')}|(?-i:(?<=[A-Z0-9]_)KEY)|(?<=[?&])key"
+    r"|authorization|(?<![a-z])auth(?![a-z])|session[-_ ]?id|signature|(?<![a-z])sig(?![a-z])"
+    r"|密[码碼钥鑰匙]|口令|令牌|凭[证据]|憑證|パスワード|暗証番号|シークレット|トークン|秘密鍵|(?:(?<=api)|(?<=api\s)|(?<=アクセス)|(?<=秘密))キー|鍵"
     r"|парол[ьяюе]|токен|секрет|ключ|contraseña|contrasena|clave|mật khẩu|mã thông báo|mã bí mật|khóa|khoá"
     r"|รหัสผ่าน|โทเค็น|โทเคน|คีย์|ความลับ"
 )
@@ -46,6 +62,7 @@ _SUFFIX += "".join(f"(?<!{word})" for word in _OF_ANOTHER_KIND.split())
 _SAID = r"(?:\s(?:provided|given|supplied|used|was|is))?"
 _CLOSES = r"(?:\\{0,8}[\"'`]|%22|&quot;)?\]?"
 _SEPARATOR = r"(?:\s{0,8}(?:=>|:=|={1,2}|->|→|[:：＝]|%3[AaDd])\s{0,8}|(?<=[\"'`]),\s{0,8}(?=[bru]{0,2}[\"'`])|>)"
+_SPOKEN = r"\s{0,4}(?:is|was|是|为|為|は|это|es|là|คือ)\s{0,4}(?=[\"'`“「]?[^\s\"'`”」]{0,200}\d)(?=\S{6})"
 _QUOTED = (
     r"[bru]{0,2}(?:"
     r"(?P<escaped>\\{1,8}[\"'`])(?:(?!(?<!\\)(?P=escaped)).)*+"
@@ -60,27 +77,18 @@ _BARE = (
 _SCHEME = r"(?:(?:bearer|basic|token|digest|apikey|negotiate|ntlm|hmac|ssws)\s{1,8})?"
 
 _NAMED = re.compile(
-    rf"(?P<name>{_NAMES}){_SUFFIX}(?P<between>{_SAID}{_CLOSES}{_SEPARATOR})(?P<scheme>{_SCHEME})"
+    rf"(?P<name>{_NAMES}){_SUFFIX}(?P<between>{_SAID}{_CLOSES}(?:{_SEPARATOR}{_SCHEME}|{_SPOKEN})|(?P<option>\s{{1,8}}))"
     rf"(?P<value>{_QUOTED}|{_LISTED}|{_BARE})",
     re.IGNORECASE | re.DOTALL,
 )
+_OPTION = re.compile(r"(?<![\w-])--[\w-]{0,40}\Z")
+_STEM = re.compile("|".join("".join(f"[{each}{each.upper()}]" for each in stem) for stem in _STEMS.split()))
 _HEADERS = re.compile(
-    r"(?P<name>(?:proxy-)?authorization|(?:set-)?cookie2?)(?P<between>\s{0,4}[:=]\s{0,8})(?![\"'`\[])"
+    r"(?P<name>authorization|cookie2?)(?P<between>\s{0,4}[:=]\s{0,8})(?![\"'`\[|>])"
     r"(?P<value>[^\s\"'=,;]++(?:[ \t]{1,4}[^\s\"'=,;]++(?!=))?"
     r"(?:[,;]?[ \t]{0,4}[\w.-]{0,80}=[ \t]?(?:\"[^\"\n]*+\"?|[^\s,;\"']*+))*+)",
     re.IGNORECASE,
 )
-_OPTIONS = re.compile(
-    rf"(?P<between>--[\w-]{{0,40}}?(?:{_NAMES}){_SUFFIX}\s{{1,8}}|\s-u\s{{1,8}}(?=\S{{1,80}}:)|\bidentified\s{{1,4}}by\s{{1,8}})"
-    rf"(?P<value>{_QUOTED}|{_BARE})",
-    re.IGNORECASE | re.DOTALL,
-)
-_SPOKEN = re.compile(
-    rf"(?P<name>{_NAMES})(?P<between>\s{{0,4}}(?:is|was|是|为|為|は|это|es|là|คือ)\s{{0,4}})"
-    r"(?P<value>[\"'`“「]?(?=[^\s\"'`”」]{0,200}\d)[^\s\"'`”」]{6,})",
-    re.IGNORECASE,
-)
-
 _LOOKS: tuple[tuple[str, str], ...] = (
     (
         r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----).)*+(?:-----END [A-Z0-9 ]{0,40}-----)?",
@@ -101,35 +109,60 @@ _LOOKS: tuple[tuple[str, str], ...] = (
     (r"\bya29\.[\w-]{10,}|\b1//0[\w-]{8,}", HIDDEN),
     (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN),
     (r"\beyJ[A-Za-z0-9_-]{8,600}\.[A-Za-z0-9_.-]{8,}", HIDDEN),
-    (r"(?<!\d)\d{6,12}:[A-Za-z0-9_-]{30,}", HIDDEN),
+    (r"\d(?<!\d\d)\d{5,11}:[A-Za-z0-9_-]{30,}", HIDDEN),
+    # commands with a password: curl -u ann:…, IDENTIFIED BY '…'
+    (r"(\s-u\s{1,8}[\"']?)[^\s:\"']{1,80}:[^\s\"']+", rf"\1{HIDDEN}"),
+    (r"([iI][dD][eE][nN][tT][iI][fF][iI][eE][dD]\s{1,4}[bB][yY]\s{1,8}[\"'`])[^\"'`\s]+", rf"\1{HIDDEN}"),
     # a long value of a field that is called `key` and nothing more
     (
-        r"(?i)((?<![a-z])key\\{0,8}[\"'`]?\s{0,4}[:=]\s{0,4}\\{0,8}[\"'`]?)(?=[^\s\"'`]{0,100}\d)[\w+/=.-]{16,}",
+        r"((?:key|Key|KEY)(?<![A-Za-z]...)\\{0,8}[\"'`]?\s{0,4}[:=]\s{0,4}\\{0,8}[\"'`]?)(?=[^\s\"'`]{0,100}\d)[\w+/=.-]{16,}",
         rf"\1{HIDDEN}",
     ),
 )
 _PATTERNS = tuple((re.compile(pattern, re.DOTALL), told) for pattern, told in _LOOKS)
-_SCHEMES = re.compile(r"(?i)\b(?P<between>(?:bearer|basic)\s{1,8})(?P<value>[A-Za-z0-9._~+/=-]{8,})")
+_SCHEMES = re.compile(r"[bB](?i:earer|asic)\s{1,8}(?P<value>[A-Za-z0-9._~+/=-]{8,})")
 
 
 def without_keys(text: str) -> str:
     """The text with `HIDDEN` in the place of whatever is a key or a password by its look or by the name before it."""
     for pattern, told in _PATTERNS:
         text = pattern.sub(told, text)
-    for named in (_HEADERS, _NAMED, _OPTIONS, _SPOKEN, _SCHEMES):
-        text = named.sub(_hidden, text)
-    return text
+    return _SCHEMES.sub(lambda found: found[0] if _is_plain(found["value"]) else _hidden(found), _without_named(text))
+
+
+def _without_named(text: str) -> str:
+    """The text without what stands behind the name of a key."""
+    pieces: list[str] = []
+    after = 0
+    for stem in _STEM.finditer(text):
+        if stem.start() < after:
+            continue
+        found = _HEADERS.match(text, stem.start()) or _NAMED.match(text, stem.start())
+        if found is None or _is_plain(found["value"]) or _is_two_words(text, found):
+            continue
+        pieces += (text[after : found.start()], _hidden(found))
+        after = found.end()
+    return "".join((*pieces, text[after:]))
+
+
+def _is_two_words(text: str, found: re.Match[str]) -> bool:
+    """Whether only blanks stand between name and value, and it is no option of a command (`--api-key …`)."""
+    if found.groupdict().get("option") is None:
+        return False
+    return _OPTION.search(text, max(0, found.start() - 44), found.start()) is None
+
+
+def _is_plain(value: str) -> bool:
+    """Whether only ordinary words stand there; what is long is no remark about a key."""
+    if len(value) > _LONGEST_REMARK:
+        return False
+    words = re.findall(r"\w+", value.replace("_", " "))
+    return _PLAIN.issuperset(word.lower() for word in words)
 
 
 def _hidden(found: re.Match[str]) -> str:
     value = found["value"]
-    words = re.findall(r"\w+", value.replace("_", " "))
-    if not words or _PLAIN.issuperset(word.lower() for word in words):
-        return found[0]
+    opens = re.match(r"[bru]{0,2}\\{0,8}[\"'`]|%22|&quot;|", value, re.IGNORECASE)
     closes = value[-1] if value[-1] in ")}" and value[0] not in "\"'`\\" else ""
-    return found[0][: found.start("value") - found.start()] + _opening(value) + HIDDEN + closes
-
-
-def _opening(value: str) -> str:
-    """The quote that a value begins with; its end stands behind it still."""
-    return re.match(r"[bru]{0,2}\\{0,8}[\"'`]|%22|&quot;|", value, re.IGNORECASE)[0]  # type: ignore[index]
+    before = found[0][: found.start("value") - found.start()]
+    return f"{before}{opens[0] if opens else ''}{HIDDEN}{closes}"
