@@ -34,12 +34,11 @@ def without_thoughts(text: str, *, anywhere: bool = False) -> str:
     """A text without its thoughts, white space behind them included. Linear.
 
     An answer may speak of such tags: in one a thought counts where the text begins, and anywhere only as the Host
-    renders them. `anywhere`: in what no person reads (a summary) every kind counts wherever it stands, and tokens of
-    the turn go too. One that was never closed goes to the end of the text; one that was never opened goes from the
-    beginning.
+    renders them; and a sentence opens one only if another closes it. `anywhere`: in what no person reads (a summary)
+    every kind counts wherever it stands, and tokens of the turn go too. One that was never closed goes to the end of
+    the text; one that was never opened goes from the beginning.
     """
-    begun = _behind_thoughts(text)
-    rest = text[begun:]
+    rest = text[_behind_thoughts(text, sentences_may_stay_open=anywhere) :]
     if not anywhere:
         return _without(rest, [HOST], ())
     bare = _without(rest, [marks for marks in _ALL if not marks.leads], NOISE)
@@ -51,7 +50,7 @@ def is_thought_alone(text: str) -> bool:
 
     Tokens of the turn around it are no answer. Linear. White space alone is no thought.
     """
-    begun = _behind_thoughts(text)
+    begun = _behind_thoughts(text, sentences_may_stay_open=True)
     if begun:
         return _behind(_NOTHING, text, begun) == len(text)
     closer = _CLOSER_ALONE.search(text)
@@ -60,14 +59,15 @@ def is_thought_alone(text: str) -> bool:
     return _behind(_NOTHING, text, closer.end()) == len(text)
 
 
-def _behind_thoughts(text: str) -> int:
-    """Where the thoughts that a text begins with end; 0 without any. A sentence opens one only if another closes it."""
+def _behind_thoughts(text: str, *, sentences_may_stay_open: bool) -> int:
+    """Where the thoughts that a text begins with end; 0 without any."""
     end = 0
     at = _behind(_NOTHING, text, 0)
     while (opener := _BEGINS.match(text, at)) is not None:
         closer = _unquoted(_CLOSERS[opener[0].lower()], text, opener.end())
         if closer is None:
-            return end if _OPENED[opener[0].lower()].leads else len(text)
+            leads = _OPENED[opener[0].lower()].leads
+            return end if leads and not sentences_may_stay_open else len(text)
         end = _behind(_SPACE, text, closer.end())
         at = _behind(_BETWEEN, text, end)
     return end

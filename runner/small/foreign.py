@@ -46,4 +46,4 @@ def _of_people(turn: UserTurn, *, whole: bool) -> Iterator[str]:
             yield from [part.text] if whole else _LABELS.findall(part.text)
         elif isinstance(part, Text):
             yield from _LABELS.findall(part.text)
-            yield part.text.partition(PINNED)[2]
+            yield from filter(None, [part.text.partition(PINNED)[2]])

@@ -20,10 +20,9 @@ def test_K6_a_thought_is_no_answer_closed_or_not(marks: Marks) -> None:
     assert is_thought_alone(closed)
     assert is_thought_alone(f"\n {closed}\n")
     assert is_thought_alone(f"{closed}\n{closed}")
-    # A sentence opens a thought only where another one closes it: anybody may begin an answer so.
-    assert is_thought_alone(f"{closed}\n{marks.opens}Or not.") is not marks.leads
-    assert is_thought_alone(f"{marks.opens}I should look.") is not marks.leads
-    assert is_thought_alone(marks.opens) is not marks.leads
+    assert is_thought_alone(f"{closed}\n{marks.opens}Or not.")
+    assert is_thought_alone(f"{marks.opens}I should look.")
+    assert is_thought_alone(marks.opens)
 
 
 @pytest.mark.parametrize("marks", THOUGHTS, ids=lambda marks: marks.opens)
@@ -79,6 +78,13 @@ def test_Se_a_thought_that_was_never_closed_is_all_there_is(marks: Marks) -> Non
     assert plain(text) == ""
     assert _in_history(text) == ""
     assert plain(f"{ANSWER}\n{text}") == ANSWER
+
+
+@pytest.mark.parametrize("marks", [marks for marks in THOUGHTS if marks.leads], ids=lambda marks: marks.opens)
+def test_Se_an_answer_may_begin_like_a_thought_that_nothing_closes(marks: Marks) -> None:
+    text = f"{marks.opens} first the harbour, then the ship."
+    assert _in_history(text) == text
+    assert plain(text) == ""
 
 
 @pytest.mark.parametrize("marks", UNLED, ids=lambda marks: marks.opens)
