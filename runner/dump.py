@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from typing import Final
 
 from runner.conversation.cut import head, sendable
 from runner.events import Json
-from runner.guards import HIDDEN, without_keys
+from runner.guards import without_keys
 from runner.models.calls import RawCall
 from runner.models.reply import Reply
 from runner.small.guiding import PSEUDO_TOOLS
@@ -34,15 +33,6 @@ LIMIT: Final = 1_000_000
 
 _REPLY_CHARACTERS: Final = 20_000
 _TOOLS: Final = 64
-_SECRET = re.compile(
-    r"(?P<name>(?:api[_-]?key|access[_-]?key|token|secret|passw(?:or)?d|authorization|credential|cookie)s?"
-    r"[\"'\s]*[:=]\s*[\"']?(?:bearer\s+|basic\s+)?)(?P<value>[^\s\"',}&]+)"
-    r"|\b(?:sk|pk|ghp|gho|glpat|xox[abp]|AKIA|AIza)[-_]?[A-Za-z0-9_\-]{16,}"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
-    r"|(?P<scheme>\bbearer\s+)[\w.~+/-]{8,}=*",
-    re.IGNORECASE,
-)
-"""Wider than what a log line hides: here a word too many costs nothing, and the file is made to be passed on."""
 
 
 def what_is_wrong(reply: Reply, catalogue: Catalogue) -> tuple[str, ...]:
@@ -83,11 +73,7 @@ def record_of(reply: Reply, catalogue: Catalogue, wrong: tuple[str, ...]) -> dic
 
 def _harmless(text: str) -> str:
     """Bounded, and without what looks like a key or a password."""
-    return _SECRET.sub(_hidden, without_keys(head(sendable(text), _REPLY_CHARACTERS)))
-
-
-def _hidden(found: re.Match[str]) -> str:
-    return f"{found['name'] or found['scheme'] or ''}{HIDDEN}"
+    return without_keys(head(sendable(text), _REPLY_CHARACTERS))
 
 
 class Dump:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from runner.conversation.thoughts import without_thoughts
+from runner.callformats.without_thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
 from runner.models.reply import Reply

@@ -23,6 +23,9 @@ from runner.small.part import EVERY_PART, Parts
 _LOG_LIMIT = 65_536
 """Characters the Host takes in one log line."""
 
+_MORE = 1_000
+"""Characters read beyond it, so that a key at the end is seen whole and hidden."""
+
 
 class DefaultRunner(Runner):
     """Serves every concurrent run of this worker; keeps nothing of any (G4).
@@ -64,7 +67,7 @@ def result_of(run_id: str, event: Event) -> RunnerResult:
             payload = dict(result) if result is not None else None
             return RunnerResult.tool_call_completed(run_id, call_id, name, payload, error)
         case Log(text, level):
-            log = ProcessorLogPayload(text=loggable(text[:_LOG_LIMIT])[:_LOG_LIMIT], level=level)
+            log = ProcessorLogPayload(text=loggable(text[: _LOG_LIMIT + _MORE])[:_LOG_LIMIT], level=level)
             return RunnerResult(run_id=run_id, type=RunnerResultType.PROCESSOR_LOG, data=log.model_dump())
         case Completed(finish_reason, usage):
             return RunnerResult.run_completed(run_id, finish_reason=finish_reason, usage=_usage(usage))

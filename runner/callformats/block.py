@@ -114,8 +114,8 @@ def _no_writer(name: str, arguments: Mapping[str, Json]) -> str:
 class Format:
     """One way to write calls as text.
 
-    `opens`: literals, each of which may begin a block anywhere in a reply; a shape of `runner.guards.markers` has to
-    cover each. `closes`: literals that end one; a stray one is dropped if it has six characters or more and begins with
+    `opens`: literals, each of which may begin a block anywhere in a reply; text of strangers cannot hold
+    them live. `closes`: literals that end one; a stray one is dropped if it has six characters or more and begins with
     `<`, `[` or `]`, else it is text. `stops`: what a server should stop at when this format is asked for. `inner`:
     literals that stand right behind the tool's name inside a block; a block whose opener is missing is recognised by
     them. `aliases`: other names of the format. `plain`: the reader of a format without markers, tried where a line

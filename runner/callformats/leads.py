@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from runner.callformats.thoughts import THOUGHTS, Marks
+from runner.callformats.thoughts import SELF, THOUGHTS, Marks
 
 _ADDRESSEE = re.compile(r"\s?to=([\w.-]{1,128})<\|message\|>")
 _ADDRESSEE_PART = re.compile(r"\s?(?:t|to|to=[\w.-]{0,128}(?:<(?:\|(?:m\w{0,6}\|?)?)?)?)")
-_SELF = Marks("to=self<|message|>", "<|eom|>")
 _LEADING = tuple(marks for marks in THOUGHTS if marks.leads)
 ADDRESSEE = ">>>"
 _TO_ALL = ">>>all\n"
@@ -47,7 +46,7 @@ def lead(text: str, at: int, start: int, complete: bool, *, to_all: bool) -> Lea
             return Lead(start + len(marks.opens), marks)
     addressee = _ADDRESSEE.match(text, at)
     if addressee is not None:
-        return Lead(addressee.end(), _SELF if addressee[1] == "self" else None)
+        return Lead(addressee.end(), SELF if addressee[1] == "self" else None)
     heads = (_TO_ALL, _TO_ALL_UNMARKED) if to_all else (_TO_ALL,)
     for head in heads:
         if text.startswith(head, start):

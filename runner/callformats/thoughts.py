@@ -14,8 +14,11 @@ class Marks:
     leads: bool = False
 
 
+HOST = Marks("<think>", "</think>")
+"""As LangBot writes the thoughts that a provider gives beside the text."""
+
 THOUGHTS = (
-    Marks("<think>", "</think>"),
+    HOST,
     Marks("<thinking>", "</thinking>"),
     Marks("<thought>", "</thought>"),
     Marks("<reasoning>", "</reasoning>"),
@@ -23,6 +26,11 @@ THOUGHTS = (
     Marks("<mm:think>", "</mm:think>"),
     Marks("<longcat_think>", "</longcat_think>"),
     Marks("[THINK]", "[/THINK]"),
+    Marks("[unused16]", "[unused17]"),
+    Marks("◁think▷", "◁/think▷"),
+    Marks("<unused94>thought", "<unused95>"),
+    Marks("<|thought_start|>", "<|thought_end|>"),
+    Marks("<|think|>", "<|end|>"),
     Marks("<|channel>", "<channel|>"),
     Marks("<|START_THINKING|>", "<|END_THINKING|>"),
     Marks("<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -33,6 +41,9 @@ THOUGHTS = (
     Marks("Here's my thought process:", "Here's my response:", leads=True),
     Marks("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]", leads=True),
 )
+
+SELF = Marks("to=self<|message|>", "<|eom|>")
+"""A turn that a model addresses to itself; it counts where the reply begins."""
 
 CLOSERS_ALONE = tuple(
     marks.closes

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from runner.callformats.without_thoughts import without_thoughts
 from runner.context.clipping import clip_tokens
 from runner.context.digest import SECTIONS, condense, digest, without_earlier
 from runner.context.keeping import identifiers
@@ -16,7 +17,6 @@ from runner.context.substance import Substance, names_what_was_told, substance_o
 from runner.context.tokens import Prices
 from runner.context.transcript import TAGS, Excerpt, excerpt, harmless, render
 from runner.conversation.request import Request
-from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import Span, System, Text, Unit, UserTurn
 from runner.guards import defang
 
@@ -165,7 +165,7 @@ _ERROR = re.compile(
 
 def plain(text: str) -> str:
     """A reply's text without thoughts, without our tags, without a fence around all of it."""
-    bare = without_thoughts(text, written=True)
+    bare = without_thoughts(text, anywhere=True)
     bare = TAGS.sub("", bare).strip()
     fenced = _FENCE.match(bare)
     return fenced.group(1).strip() if fenced else bare

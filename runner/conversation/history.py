@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.callformats.without_thoughts import without_thoughts
 from runner.conversation import quotes
 from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
@@ -20,7 +21,6 @@ from runner.conversation.names import one_line
 from runner.conversation.record import Record
 from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
-from runner.conversation.thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
 from runner.guards import defang
 

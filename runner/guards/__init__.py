@@ -2,8 +2,9 @@
 
 from runner.guards.defang import defang, restore, restore_value
 from runner.guards.frames import frame, unframe
-from runner.guards.loggable import HIDDEN, loggable, without_keys
+from runner.guards.loggable import loggable
 from runner.guards.posing import lines_beginning, quoted
+from runner.guards.secrets import HIDDEN, without_keys
 from runner.guards.strings import in_strings
 
 __all__ = [

@@ -70,3 +70,6 @@ def _around(head: str, shape: Shape) -> str:
     # A look-behind counts the character too, since that is behind us.
     before = f"(?<={shape.behind}{head})" if shape.behind else ""
     return f"{before}(?={shape.ahead})" if shape.ahead else before
+
+
+_patterns(all_markers())  # when the worker starts, so that no run waits for it

@@ -25,8 +25,10 @@ TAG_NAMES = (
     r"longcat_\w{1,24}",
     "use_mcp_tool",
     "invoke",
-    "parameter",
+    "parameters?",
     "param",
+    "arguments?",
+    "server_name",
     "arg_key",
     "arg_value",
     "escape",
@@ -44,11 +46,11 @@ TAG_NAMES = (
     r"end_of_\w{1,24}",
     r"start_(?:system|user|assistant|message|header_id|thinking|action)",
     r"end_(?:system|user|assistant|message|header_id|thinking|action)",
-    *(rf"{role}_(?:start|end)" for role in ("im", "turn", "bot", "func", "python", "header", "role")),
+    *(rf"{role}_(?:start|end)" for role in ("im", "turn", "bot", "func", "python", "header", "role", "vision")),
     *(rf"{role}_(?:start|end)" for role in ("user", "system", "assistant")),
     # pictures and sound
     *(rf"{kind}_\w{{0,12}}(?:token|placeholder|pad|patch|start|end)" for kind in ("image", "audio", "video")),
-    "im_patch",
+    "im_(?:patch|sep)",
     "img_context",
 )
 """Names in `<name>`, `</name>`, `<name attr>`, `<name=value>`, `<ns:name>`, in any case."""
@@ -77,7 +79,10 @@ WHOLE_TAGS = (
     "global_setting",
     "startoftext",
     "endoftext",
-    *(f"{name}_token" for name in ("bos", "eos", "pad", "unk", "cls", "mask", "user", "system", "chatbot")),
+    *(
+        f"{name}_token"
+        for name in ("bos", "eos", "eop", "pad", "unk", "cls", "sep", "mask", "user", "system", "chatbot")
+    ),
     *(f"{name}_of_turn_token" for name in ("start", "end")),
     r"special_\d{1,4}",
     r"unused_?\d{1,4}",
@@ -162,7 +167,7 @@ BRACKETS = (
 FALCON = "ABSTRACT|INTRODUCTION|SUMMARY|COMMENT|ANSWER|QUESTION|DOMAIN|PREFIX|SUFFIX|MIDDLE|TITLE"
 """Names in `>>NAME<<`."""
 
-ROLE_LINES = "Instruction|Response|Human|Assistant|User|System"
+ROLE_LINES = "Instruction|Input|Response|Human|Assistant|User|System"
 """Roles in `### NAME:`, Alpaca's and Vicuna's way to begin a turn."""
 
 

@@ -19,8 +19,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     ToolCallChunk,
 )
 
-from runner.callformats.thought_alone import is_thought_alone
-from runner.conversation.thoughts import without_thoughts
+from runner.callformats.without_thoughts import is_thought_alone, without_thoughts
 from runner.events import Json, Usage
 from runner.models.calls import Fragments, RawCall
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from runner.conversation.thoughts import without_thoughts
+from runner.callformats.without_thoughts import without_thoughts
 
 _CHECK_EVERY = 200
 """Characters between two looks for chants: looking costs the newest 600."""
@@ -72,7 +72,7 @@ class Watch:
             return False
         # Thoughts may take their time; reading them over costs as much as there is, so it is done ever more seldom.
         self._measure_at = self._length + self._length // 4
-        return len(without_thoughts("".join(self._all), written=True)) > self._most
+        return len(without_thoughts("".join(self._all), anywhere=True)) > self._most
 
 
 def chants(text: str) -> bool:

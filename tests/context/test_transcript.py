@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from runner.context.summary import TAGS
-from runner.context.transcript import harmless, render
+from runner.context.transcript import TAGS, harmless, render
 from runner.conversation.units import AssistantTurn, Text, ToolCall, ToolResult, UserTurn
 from runner.guards import frame
 

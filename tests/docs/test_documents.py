@@ -125,6 +125,13 @@ def test_every_path_that_is_named_exists(page: Path) -> None:
 
 
 @every_page
+def test_every_test_that_is_named_exists(page: Path) -> None:
+    named = {code for code in code_in(page) if re.fullmatch(r"test_\w+", code)}
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")) if named else ""
+    assert {name for name in named if f"def {name}(" not in tests} == set()
+
+
+@every_page
 def test_every_make_target_that_is_named_is_one(page: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", text_of(ROOT / "Makefile"), flags=re.MULTILINE))
     named = {target for code in code_in(page) for target in re.findall(r"\bmake ([a-z][\w-]*)", code)}

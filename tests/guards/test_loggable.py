@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.guards.loggable import HIDDEN, loggable
+from runner.guards import HIDDEN, loggable
 
 KEY = "q8Zr2Lw9Tn4Xc7Vb1Md6Hs3J"
 

@@ -81,7 +81,7 @@ def test_F5_a_reply_within_its_length_is_never_left(most: int, size: int) -> Non
 def test_F5_measuring_a_long_thought_takes_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 
-    def stripped(text: str, *, written: bool) -> str:
+    def stripped(text: str, *, anywhere: bool) -> str:
         read.append(len(text))
         return ""
 
