@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -130,4 +131,17 @@ async def test_K5_nothing_is_enough_for_a_tool_that_needs_nothing_and_else_the_e
     assert (now.calls, send.calls) == ([{}], [])
     (refused,) = [one["content"] for one in run.requests[-1].messages if one.get("tool_call_id") == "b"]
     assert '"text"' in refused
+    await assert_sound(host, run)
+
+
+async def test_C1_half_a_thought_that_breaks_off_is_a_turn_before_what_was_said_meanwhile() -> None:
+    async def broken() -> AsyncIterator[dict[str, Any]]:
+        yield chunk(" ")
+        yield chunk("<think>a")
+        host.steer("more")
+        yield {"chunk": {"role": 3}}
+
+    host = host_with(replies=[lambda _request: Reply(events=broken()), "Here."])
+    run = await host.say("go")
+    assert run.requests[-1].roles[-3:] == ["user", "assistant", "user"]
     await assert_sound(host, run)
