@@ -81,6 +81,13 @@ async def test_I8_odd_usage_never_fails_a_run_that_has_its_answer(usage: dict[st
     await assert_sound(host, run)
 
 
+async def test_I8_counters_that_cannot_be_read_do_not_pass_half_a_reply_for_a_whole_one() -> None:
+    events = [chunk("Half"), {"usage": {"prompt_tokens": "many"}}, chunk(" and half."), LAST]
+    run = await host_with(replies=[Reply(events=events)]).say("go")
+    assert run.final_text is not None and run.final_text.startswith("Half\n\n")
+    assert run.finish_reason == "error"
+
+
 SENT = '{"text": "hi"}'
 
 
