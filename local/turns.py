@@ -9,6 +9,7 @@ from runner.conversation.cut import sendable
 from runner.conversation.request import Request
 from runner.conversation.units import Image, Part, System, Text, Told, Unit, UserTurn
 from runner.events import Json
+from runner.visible import is_readable
 
 
 def system_text(system: System) -> str:
@@ -45,7 +46,7 @@ def _turns(unit: Unit) -> Iterator[ChatTurn]:
     if isinstance(unit, UserTurn):
         yield from _user_turns(unit.parts)
         return
-    if unit.text.strip():
+    if is_readable(unit.text):
         yield ChatTurn("assistant", sendable(unit.text))
     for result in unit.results:
         yield ChatTurn("tool", sendable(result.text), result.name)

@@ -178,10 +178,17 @@ class ProxyHost:
                 remove_think=call.remove_think,
                 reasoning_level=call.level,
             )
+            ended = False
             async with aclosing(cast(AsyncGenerator[LLMStreamEvent, None], events)) as owned:
-                async for event in owned:
-                    _mind_cancellation()
-                    yield event
+                try:
+                    async for event in owned:
+                        _mind_cancellation()
+                        ended = ended or (event.chunk is not None and event.chunk.is_final)
+                        yield event
+                except ValidationError as error:
+                    # The Host tells what was used behind the reply, and the reply is whole by then.
+                    if not ended or not _is_about_usage(error):
+                        raise
 
     async def invoke(self, call: ModelCall) -> LLMInvokeResult:
         with _failures("invoke"):
@@ -334,6 +341,11 @@ def _shape_of(error: Exception) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(step) for step in first["loc"])[:_PLACE_CHARACTERS]
     return f"the reply is no {error.title}: {first['type']} at {place or 'its top'}"
+
+
+def _is_about_usage(error: ValidationError) -> bool:
+    """Whether all that cannot be read of a reply is what it used (I8)."""
+    return all(fault["loc"][:1] == ("usage",) for fault in error.errors(include_url=False, include_input=False))
 
 
 def _mind_cancellation() -> None:

@@ -24,6 +24,7 @@ from runner.small.manner import Again, Go, Halt, Manner, Stop
 from runner.tools.catalogue import Catalogue
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
+from runner.visible import is_readable
 
 CONCLUDE = "[Time is nearly up. Answer now from what you know, without tools, and say what is missing.]"
 """Asked as a user turn, in the prompt only, where no refused call says it already."""
@@ -122,7 +123,9 @@ class Loop:
         said = await self._steering.pull()
         if said is None:
             return False
-        self._view.add(AssistantTurn(without_thoughts(broken.half) or broken.half, author=broken.model_id))
+        words = without_thoughts(broken.half)
+        half = words if is_readable(words) else broken.half
+        self._view.add(AssistantTurn(half, author=broken.model_id))
         self._hear(said)
         return True
 
@@ -186,5 +189,5 @@ class Loop:
             self._view.add(UserTurn((Text(words),)))
 
     def _remember(self, reply: Reply) -> None:
-        if (said := reply.said).strip():
-            self._view.add(AssistantTurn(said, author=reply.model_id, provider_fields=reply.provider_fields))
+        if is_readable(reply.said):
+            self._view.add(AssistantTurn(reply.said, author=reply.model_id, provider_fields=reply.provider_fields))

@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import re
+from typing import Final
+
+import regex
 
 _GAP = "\n\n"
 _FIRST_HALF = re.compile("[\ud800-\udbff]\\Z")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+_UNSEEN: Final = (
+    r"\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800\U00016FE4\U0001D159"
+)
+"""Characters of which nothing is seen: white space, control and format characters (zero-width ones, directions, tags,
+byte order marks), lone surrogates, what fonts have to leave out (variation selectors, fillers of Hangul), and three
+fillers more: of Braille, Khitan and music."""
+
+_SIGN: Final = r"\p{Prepended_Concatenation_Mark}"
+"""A few format characters of Arabic and Kaithi are signs that stand before numbers."""
+
+_READABLE: Final = regex.compile(rf"[^{_UNSEEN}]|{_SIGN}")
+_INVISIBLE: Final = regex.compile(rf"(?!\s|{_SIGN})[{_UNSEEN}]")
+
+
+def is_readable(text: str) -> bool:
+    """Whether a person would see anything of it (I8)."""
+    return _READABLE.search(text) is not None
+
+
+def without_invisible(text: str) -> str:
+    """The text without characters of which nothing is seen; white space stays. For looking at it, never for sending:
+    emoji and some scripts are written with such characters.
+    """
+    return _INVISIBLE.sub("", text)
 
 
 def whole_characters(text: str) -> str:
@@ -24,15 +53,20 @@ class Visible:
         self._shown = False
         self._turn_shown = False
         self._half = False
+        self._veiled = False
 
     @property
     def text(self) -> str:
-        """As it may be sent: an emoji that came in two halves is whole, a half alone and NUL are gone."""
+        """As it may be sent: an emoji that came in two halves is whole, a half alone and NUL are gone. What a turn has
+        said is no text while nobody could see anything of it but white space (I8).
+        """
+        if self._veiled:
+            return self._text[: self._turn_start]
         return self._text[:-1] if self._half else self._text
 
     @property
     def shown(self) -> bool:
-        """Whether anything readable has been said; white space alone is nothing."""
+        """Whether anything readable has been said; white space and invisible characters alone are nothing."""
         return self._shown
 
     @property
@@ -47,7 +81,7 @@ class Visible:
 
     def begin_turn(self) -> None:
         """What follows is another model turn: it is set off from what stands above."""
-        self._text, self._half = self.text, False
+        self._text, self._half, self._veiled = self.text, False, False
         self._turn_start = len(self._text)
         self._turn_shown = False
         self._gap_due = self._shown
@@ -61,8 +95,16 @@ class Visible:
         if self._half or _UNSENDABLE.search(text):
             text = self._mended(text)
         self._text += text
-        if not self._turn_shown and text.strip():
+        if not self._turn_shown:
+            self._look(text)
+
+    def _look(self, newest: str) -> None:
+        """What came last shows whether there is anything to see by now."""
+        if is_readable(newest):
             self._turn_shown = self._shown = True
+            self._veiled = False
+        else:
+            self._veiled = self._veiled or bool(newest.strip())
 
     def _mended(self, text: str) -> str:
         """The fragment made sendable, with the first half before it; one at its end may still get its second (Q2)."""
@@ -76,11 +118,11 @@ class Visible:
     def drop_turn(self) -> None:
         """Forget white space that a model left behind before it failed; what was readable stays."""
         if not self._turn_shown:
-            self._text, self._half = self._text[: self._turn_start], False
+            self._text, self._half, self._veiled = self._text[: self._turn_start], False, False
 
     def note(self, text: str) -> None:
         """Append a sentence of the runner, set off from the model's words. It is part of the answer."""
-        if not self._shown:
-            self._text, self._half = "", False
+        self._text, self._veiled = ("" if not self._shown else self.text), False
+        self._half = False
         self._gap_due = self._shown
         self.add(text)

@@ -23,6 +23,7 @@ from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
 from runner.guards import defang
+from runner.visible import is_readable
 
 EARLIER_CUT = "[Earlier messages are not shown.]"
 """Stands for what came before when the history would begin with an answer: many providers want a user turn first."""
@@ -60,7 +61,7 @@ def read_row(item: TranscriptItem) -> Row | None:
     text = _text_of(body.get("content")) or (item.content or "")
     text = without_thoughts(text) if item.role == "assistant" else quotes.in_words(text)
     text = sendable(text)
-    if not text.strip():
+    if not (text.strip() if item.role == "user" else is_readable(text)):
         return None
     actor = item.metadata.get("actor_id")
     record = read_record(body.get("provider_specific_fields"))

@@ -28,6 +28,7 @@ from runner.conversation.units import (
 )
 from runner.errors import PromptMalformed
 from runner.events import Json
+from runner.visible import is_readable
 
 OPENING = "[The conversation begins.]"
 """Stands before an opening that the assistant begins: many providers want a user turn first."""
@@ -76,9 +77,9 @@ def parts_of(content: str | Sequence[ContentElement] | None) -> tuple[Part, ...]
     if content is None:
         return ()
     if isinstance(content, str):
-        return (Text(content),) if content.strip() else ()
+        return (Text(content),) if is_readable(content) else ()
     parts = (_part(element) for element in content)
-    return tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
+    return tuple(part for part in parts if not isinstance(part, Text) or is_readable(part.text))
 
 
 def _part(element: ContentElement) -> Part:
@@ -133,7 +134,7 @@ def _add(units: list[Unit], unit: Unit) -> None:
         elif unit.parts:
             units.append(unit)
         return
-    if not unit.text.strip() and not unit.calls:
+    if not is_readable(unit.text) and not unit.calls:
         return
     if isinstance(last, AssistantTurn) and not last.calls and not unit.calls:
         units[-1] = replace(last, text=f"{last.text}\n\n{unit.text}")

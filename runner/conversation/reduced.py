@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
+from runner.visible import is_readable
 
 IMAGE_LEFT_OUT: Final = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""
@@ -62,7 +63,7 @@ def _in_words(turn: AssistantTurn) -> tuple[Unit, ...]:
         Text(f"[{call.name} was called with {call.arguments} and returned:]\n{result.text}")
         for call, result in zip(turn.calls, turn.results, strict=True)
     )
-    said = (AssistantTurn(turn.text, author=turn.author, span=turn.span),) if turn.text.strip() else ()
+    said = (AssistantTurn(turn.text, author=turn.author, span=turn.span),) if is_readable(turn.text) else ()
     return (*said, UserTurn(tuple(told), turn.span))
 
 

@@ -22,6 +22,7 @@ from runner.conversation.cut import sendable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, System, Text, ToolCall, Unit, UserTurn
 from runner.events import Json
+from runner.visible import is_readable
 
 
 class Wire:
@@ -86,13 +87,13 @@ def system_messages(system: System) -> list[Message]:
 def _messages_of(unit: Unit, own: bool, ids: Sequence[str]) -> tuple[Message, ...]:
     if isinstance(unit, UserTurn):
         return (Message(role="user", content=_content(unit.parts)),)
-    if not unit.text.strip() and not unit.calls:
+    if not is_readable(unit.text) and not unit.calls:
         return ()  # no provider takes a reply of nothing
     fields = dict(unit.provider_fields) if own and unit.provider_fields else None
     reply = Message(
         role="assistant",
         # None, never "": GLM and MiniMax refuse an empty text beside tool calls.
-        content=sendable(unit.text) if unit.text.strip() else None,
+        content=sendable(unit.text) if is_readable(unit.text) else None,
         tool_calls=[_wire_call(call, own, call_id) for call, call_id in zip(unit.calls, ids, strict=True)] or None,
         provider_specific_fields=fields,
     )

@@ -113,7 +113,6 @@ class Fragments:
     def calls(self) -> tuple[RawCall, ...]:
         """The calls in the order in which they began, each once."""
         items = [item for chain in _chains(_opened(self._tracks.values())) for item in _items(chain)]
-        items.sort(key=lambda item: item.order)
         return tuple(RawCall(item.id, item.name, item.text, item.fields or None) for item in _each_once(items))
 
 

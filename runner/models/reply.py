@@ -6,9 +6,10 @@ model, and knows whether the reply was cut; `runner/models/calls.py` makes calls
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from itertools import islice
+from typing import Any, cast
 
 from langbot_plugin.api.entities.builtin.provider.message import (
     ContentElement,
@@ -20,8 +21,11 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 )
 
 from runner.callformats.without_thoughts import is_thought_alone, without_thoughts
+from runner.conversation.cut import sendable
 from runner.events import Json, Usage
+from runner.models.call_text import whole_pairs
 from runner.models.calls import Fragments, RawCall
+from runner.visible import is_readable, without_invisible
 
 _FINISH = "finish_reason"
 _REASONING = "reasoning_content"
@@ -47,6 +51,10 @@ _FILTERED = frozenset(
     }
 )
 """LiteLLM makes one word of most; other requesters and gateways hand on the provider's own."""
+_MOST_TOKENS = 10**15
+_MOST_EXTRAS = 64
+_MOST_LEVELS = 4
+_NAME_CHARACTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +91,8 @@ class Reply:
 
     @property
     def wordless(self) -> bool:
-        """Whether it says nothing to the person in the chat: no visible character, or thoughts alone (K6)."""
-        return not self.text.strip() or is_thought_alone(self.text)
+        """Whether it says nothing to the person in the chat: no visible character, or thoughts alone (K6, I8)."""
+        return not is_readable(self.text) or is_thought_alone(without_invisible(self.text))
 
     @property
     def empty(self) -> bool:
@@ -98,6 +106,7 @@ class ReplyReader:
     def __init__(self, model_id: str) -> None:
         self._model_id = model_id
         self._text: list[str] = []
+        self._half = ""
         self._calls = Fragments()
         self._fields: dict[str, Json] = {}
         self._reasoning: list[str] = []
@@ -107,14 +116,23 @@ class ReplyReader:
         """Told once, when the first event comes."""
 
     def feed(self, chunk: MessageChunk | Message) -> str:
-        """Take one chunk (content is a fragment); returns the visible characters it brought."""
+        """Take one chunk (content is a fragment); returns the visible characters it brought. The first half of one that
+        was cut waits for the second (K5).
+        """
         self._begin()
-        text = _text_of(chunk.content)
+        text = self._whole(_text_of(chunk.content))
         if text:
             self._text.append(text)
         for fragment in chunk.tool_calls or ():
             self._take_call(fragment)
         self._take_fields(chunk.provider_specific_fields or {})
+        return text
+
+    def _whole(self, text: str) -> str:
+        if self._half and text:
+            text, self._half = whole_pairs(self._half + text), ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
         return text
 
     def take_usage(self, usage: LLMTokenUsage) -> None:
@@ -125,7 +143,7 @@ class ReplyReader:
     def close(self) -> Reply:
         fields = dict(self._fields)
         if self._reasoning:
-            fields[_REASONING] = "".join(self._reasoning)
+            fields[_REASONING] = sendable(whole_pairs("".join(self._reasoning)))
         return Reply(
             text="".join(self._text),
             calls=self._calls.calls(),
@@ -156,22 +174,28 @@ class ReplyReader:
 
 
 def usage_of(usage: LLMTokenUsage) -> Usage:
-    """The SDK's counters as ours. Counters that are missing count as zero; nested details are flattened by a dot."""
-    extras = _flat(usage.model_extra or {})
-    prompt, completion = usage.prompt_tokens or 0, usage.completion_tokens or 0
-    return Usage(prompt, completion, usage.total_tokens or prompt + completion, extras)
+    """The SDK's counters as ours. Nested details are flattened by a dot. What cannot be a number of tokens (negative,
+    huge, of another type) counts as missing, and a missing counter as zero (I8).
+    """
+    prompt, completion = _tokens(usage.prompt_tokens) or 0, _tokens(usage.completion_tokens) or 0
+    extras = dict(islice(_flat(usage.model_extra or {}, "", _MOST_LEVELS), _MOST_EXTRAS))
+    return Usage(prompt, completion, _tokens(usage.total_tokens) or prompt + completion, extras)
 
 
-def _flat(values: Mapping[str, object], prefix: str = "") -> dict[str, int]:
-    flat: dict[str, int] = {}
+def _tokens(value: object) -> int | None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_TOKENS:
+        return None
+    return value
+
+
+def _flat(values: Mapping[Any, object], prefix: str, levels: int) -> Iterator[tuple[str, int]]:
     for key, value in values.items():
-        if isinstance(value, bool):
-            continue
-        if isinstance(value, int):
-            flat[prefix + key] = value
-        elif isinstance(value, Mapping):
-            flat.update(_flat(value, f"{prefix}{key}."))
-    return flat
+        name = sendable(f"{prefix}{key}")[:_NAME_CHARACTERS]
+        if isinstance(value, Mapping):
+            if levels:
+                yield from _flat(value, f"{name}.", levels - 1)
+        elif (tokens := _tokens(value)) is not None:
+            yield name, tokens
 
 
 def _text_of(content: str | Sequence[ContentElement] | None) -> str:

@@ -34,6 +34,7 @@ from runner.tools.execute import Outcome
 from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.prepare import Ready, Refused, WantedCall, prepare
 from runner.tools.results import ErrorCode
+from runner.visible import is_readable
 
 PSEUDO_TOOLS = (REPLY, LOAD, JOB_OUTPUT)
 """Names that no tool of the Host may have while this manner is on."""
@@ -298,7 +299,7 @@ class Guiding:
         """Something that looks like a call and is none. Words beside it may stand the second time."""
         if Part.LADDER not in self._parts:
             return Go(reply)
-        if not reply.text.strip():
+        if not is_readable(reply.text):
             return self._slip(reply.refused, f"{reply.problem}.")
         if "fault" in self._bounced:
             return Go(reply)

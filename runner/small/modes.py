@@ -12,6 +12,7 @@ from runner.small.forms import FORM_IDS, family_of
 from runner.small.memory import Known, Memory
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import REPLY
+from runner.visible import is_readable
 
 MALFORMED_ENOUGH = 2
 """So many malformed calls, and `auto` treats a model as small."""
@@ -123,7 +124,7 @@ class Modes:
         to keep to."""
         model, known = reply.model_id, self._memory.of(reply.model_id)
         obeyed = reply.answered or reply.wrote == FORM_IDS[CallFormat.GUIDED]
-        if mode.schema and sent_schema and not obeyed and (reply.wrote or reply.text.strip()):
+        if mode.schema and sent_schema and not obeyed and (reply.wrote or is_readable(reply.text)):
             self.without_schema(model, "ignored")
         self._malformed += malformed
         small = known.small or reply.wrote is not None or self._malformed >= MALFORMED_ENOUGH

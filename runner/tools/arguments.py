@@ -55,7 +55,8 @@ class _Unreadable(Exception):
 class Strays(Enum):
     """Which fields are dropped that a model gives to a tool which declares none (Claude: `_call`, K5).
 
-    Where a call acts, only `MARKED` ones, which begin with an underscore: another name may say what it is to act on.
+    Where a call acts on the platform, or the Host told no schema, only `MARKED` ones, which begin with an underscore:
+    another name may say what it is to act on.
     """
 
     KEPT = "kept"

@@ -47,7 +47,8 @@ class Entry:
 
     `read_only` is a hint from the name (S3). `changes_things` marks the platform tools of J3: strict arguments, no
     repair, once for a call. `lane`: calls of one lane never run beside each other (`activate`, platform tools). `own`:
-    a tool of the loop itself, which the Host does not know.
+    a tool of the loop itself, which the Host does not know. `untold`: the Host gave no schema, so the tool may take
+    more than anybody was told.
     """
 
     spec: ToolSpec
@@ -57,6 +58,7 @@ class Entry:
     changes_things: bool = False
     lane: str | None = None
     own: bool = False
+    untold: bool = False
 
     @property
     def name(self) -> str:
@@ -176,6 +178,7 @@ def _entry(tool: ToolResource, names: _Names, notes: list[str]) -> Entry:
         read_only=_reads(tool.tool_name, kind),
         changes_things=_changes_things(tool.tool_name, kind),
         lane=_lane(tool.tool_name, kind),
+        untold=tool.parameters is None,
     )
 
 

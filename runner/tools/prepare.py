@@ -66,7 +66,7 @@ def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
         return _unknown(wanted, catalogue)
     if entry.changes_things and not wanted.certain:
         return _refused(wanted, entry, "this tool changes things, so its call must be written plainly and exactly")
-    drop = Strays.MARKED if entry.acts_once else Strays.ANY
+    drop = Strays.MARKED if entry.acts_once or entry.untold else Strays.ANY
     read = read_arguments(wanted.arguments, entry.spec.parameters, strict=entry.changes_things, drop=drop)
     if isinstance(read, Broken):
         return _refused(wanted, entry, read.problem)

@@ -61,6 +61,12 @@ def test_K2_an_id_of_nine_letters_and_digits_is_the_same_for_every_model() -> No
     assert MADE.fullmatch(for_others("call_0")) and for_others("call_0") != for_others("call_1")
 
 
+def test_K2_an_id_that_another_call_has_for_other_models_is_taken() -> None:
+    ids = CallIds()
+    first, second = ids.claim("call_0", "m"), ids.claim(for_others("call_0"), "m")
+    assert len({ids.sent(each, "find", "m", "other") for each in (first, second)}) == 2
+
+
 def test_K2_a_model_that_numbers_its_calls_reads_those_of_others_as_numbered() -> None:
     ids = CallIds(wants_numbers=lambda model: model == "kimi")
     history = [(made("record", n), name) for n, name in enumerate(["find", "get", "find"])]

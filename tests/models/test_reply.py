@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,13 +75,28 @@ def test_C6_a_chunk_without_text_brings_none(content: str | list[ContentElement]
     assert ReplyReader("m").feed(MessageChunk(role="assistant", content=content)) == ""
 
 
+def test_K5_a_character_cut_over_two_chunks_is_one_and_a_lone_half_is_none() -> None:
+    reader = ReplyReader("m")
+    pieces = ["a\ud83d", "", "\ude00b\ud83d", "c\ud83d"]
+    assert [reader.feed(text(piece)) for piece in pieces] == ["a", "", "😀b", "\ud83dc"]
+    assert reader.close().text == "a😀b\ud83dc"
+    halves = [text("", reasoning_content=half) for half in ("\ud83d", "\ude00\ud83d")]
+    assert read(*halves).provider_fields == {"reasoning_content": "😀"}
+
+
 def test_C2_text_after_the_final_flag_still_counts() -> None:
     assert read(MessageChunk(role="assistant", content="a", is_final=True), text("b")).text == "ab"
 
 
-@pytest.mark.parametrize("words", ["", " \n\t", "\u3000"])
+@pytest.mark.parametrize("words", ["", " \n\t", "\u3000", "\x00", "\ud83d", "\u200b\ufeff"])
 def test_C1_white_space_alone_is_an_empty_reply(words: str) -> None:
     assert read(text(words)).empty
+
+
+@pytest.mark.parametrize("words", ["<think>hm</think>\u200b", "\ufeff<think>hm</think>\n\x00", "<think>\u200b"])
+def test_K6_a_thought_beside_which_nothing_is_seen_is_a_thought_alone(words: str) -> None:
+    assert read(text(words)).empty
+    assert not read(text(f"{words}</think>There.")).empty
 
 
 def test_C1_a_call_alone_is_no_empty_reply() -> None:
@@ -189,6 +205,26 @@ def test_C5_missing_counters_are_zero_and_nested_extras_keep_their_place() -> No
         {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2, "x": None, "y": True}, "cost": 0.5}
     )
     assert usage_of(report) == Usage(3, 0, 3, {"prompt_tokens_details.cached_tokens": 2})
+
+
+@pytest.mark.parametrize(
+    "counters",
+    [
+        {"prompt_tokens": -5, "completion_tokens": 10**400},
+        {"prompt_tokens": None, "total_tokens": None},
+        {"prompt_tokens": "12", "completion_tokens": 3.0},
+        {"details": {"deep": {"a": {"b": {"c": {"d": {"e": 1}}}}}}},
+        {"x": float("nan"), "y": float("inf"), "z": "many", "l": [1, {"a": 2}], "n": -1, "big": 10**16, "b": True},
+        {"a\x00": 1, "k" * 10_000: 2, **{f"counter{number}": number for number in range(5_000)}},
+    ],
+)
+def test_I8_odd_counters_are_made_plain(counters: dict[str, Any]) -> None:
+    usage = usage_of(LLMTokenUsage.model_validate(counters))
+    numbers = [usage.prompt, usage.completion, usage.total, *usage.extras.values()]
+    assert all(type(number) is int and 0 <= number <= 10**15 for number in numbers)
+    assert len(json.dumps(dict(usage.extras), ensure_ascii=False).encode()) < 20_000
+    if "prompt_tokens" in counters and counters["prompt_tokens"] == "12":
+        assert usage == Usage(12, 3, 15, {})
 
 
 USAGES = st.builds(

@@ -34,7 +34,7 @@ def _read(raw: object, schema: dict[str, Any] = SCHEMA, *, strict: bool = False)
     return read
 
 
-NOTHING = ["", "  \n", "{}", {}, '""', '" "', "null", " null\n", '"null"', None]
+NOTHING: list[Any] = ["", "  \n", "{}", {}, '""', '" "', "null", " null\n", '"null"', None]
 NO_FIELDS: list[dict[str, Any]] = [
     {"type": "object"},
     {"type": "object", "properties": {}},
@@ -50,7 +50,7 @@ def test_D3_no_arguments_are_an_empty_object(raw: object) -> None:
 @pytest.mark.parametrize("raw", NOTHING)
 @pytest.mark.parametrize("strict", [True, False])
 def test_K5_nothing_is_an_error_that_names_what_is_required(raw: object, strict: bool) -> None:
-    needs = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+    needs: dict[str, Any] = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
     read = read_arguments(raw, needs, strict=strict)
     assert '"to"' in (read.problem if isinstance(read, Broken) else "; ".join(read.problems))
 

@@ -27,7 +27,8 @@ TOOLS = catalogue(
     offer("event_mute_member", "platform", NUMBER),
     offer("event_reply", "platform", TEXT),
     offer("platform_send_message", "platform", TEXT),
-    offer("event_get_group", "platform"),
+    offer("event_get_group", "platform", {"type": "object"}),
+    offer("untold"),
 )
 
 
@@ -233,6 +234,23 @@ async def test_K5_fields_given_to_a_tool_that_takes_none_are_dropped_and_noted_o
     assert first[0].call.arguments == "{}", "a model imitates what stands in the history"
     (note,) = [event.text for event in run.events if isinstance(event, Log)]
     assert "event_get_group" in note and "look up" not in note
+
+
+async def test_K5_a_tool_of_which_the_host_told_no_schema_gets_all_but_what_no_tool_would_take() -> None:
+    world = World()
+    run = Run(world)
+    await run.batch(_call(1, "untold", '{"n": 1, "_call": "x"}')).run()
+    assert world.called == [("untold", {"n": 1})]
+
+
+async def test_J3_a_tool_that_acts_is_not_run_without_what_may_say_on_what() -> None:
+    world = World()
+    run = Run(world)
+    leave = catalogue(offer("event_leave_group", "platform", {"type": "object", "additionalProperties": False}))
+    await run.batch(_call(1, "event_leave_group", '{"group": 5}'), tools=leave).run()
+    assert world.called == []
+    await run.batch(_call(2, "event_leave_group", '{"_call": "leave"}'), tools=leave).run()
+    assert world.called == [("event_leave_group", {})]
 
 
 async def test_D1_the_host_is_asked_by_its_own_name() -> None:

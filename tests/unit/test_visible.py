@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.visible import Visible
+from runner.visible import Visible, is_readable, without_invisible
+
+UNSEEN = {
+    "nul": "\x00",
+    "control": "\x07\x1b\x85",
+    "white space": " \t\n\u00a0\u3000\u2028",
+    "lone surrogates": "\udc00\ud83d",
+    "zero width": "\u200b\u200c\u200d\u2060",
+    "byte order mark": "\ufeff",
+    "directions": "\u200e\u200f\u202a\u202e\u2066\u2069\u061c",
+    "variation selectors": "\ufe0f\ufe00\U000e0100",
+    "hangul fillers": "\u115f\u1160\u3164\uffa0",
+    "tags": "\U000e0001\U000e0041\U000e007f",
+    "soft hyphen and joiner": "\u00ad\u034f",
+    "braille blank": "\u2800",
+    "noncharacters": "\uffff\ufdd0",
+}
+"""Characters of which a person sees nothing."""
+
+SEEN = ["a", "中", "😀", "❤\ufe0f", "👨\u200d👩", "\u200ea", ".", "\ufffd", "\u0301", "\u0600", "ส", "\ue000", "﷽"]
 
 TURNS = st.lists(st.lists(st.text(alphabet=" \nab中", max_size=6), max_size=5), max_size=5)
 
@@ -94,3 +114,33 @@ def test_C6_two_notes_stand_apart() -> None:
     visible.note("one")
     visible.note("two")
     assert visible.text == "one\n\ntwo"
+
+
+@pytest.mark.parametrize("text", UNSEEN.values(), ids=UNSEEN.keys())
+def test_I8_what_nobody_can_see_is_nothing_alone_and_kept_beside_words(text: str) -> None:
+    assert not is_readable(text)
+    visible = after([text])
+    assert not visible.shown and not visible.turn_shown and not visible.text.strip()
+    assert is_readable(f"{text}a") and is_readable(f"a{text}")
+    assert "".join(without_invisible(f"a {text}b").split()) == "ab"
+
+
+@pytest.mark.parametrize("text", SEEN)
+def test_I8_what_is_seen_is_kept_as_it_came(text: str) -> None:
+    assert is_readable(text)
+    assert after(["\u200b", text, "\ufeff"]).text == f"\u200b{text}\ufeff"
+
+
+def test_I8_a_turn_of_nothing_leaves_no_trace_between_two_others() -> None:
+    visible = after(["Looking."], ["\u200b", " "])
+    assert visible.text == "Looking.\n\n" and not visible.turn_shown
+    assert after(["Looking."], ["\u200b", " "], ["Done."]).text == "Looking.\n\nDone."
+    visible.note("[stopped]")
+    assert visible.text == "Looking.\n\n[stopped]"
+
+
+def test_I8_halves_of_a_character_are_seen_once_they_are_whole() -> None:
+    visible = after(["\ud83d"])
+    assert not visible.shown
+    visible.add("\ude00")
+    assert (visible.text, visible.shown) == ("😀", True)
