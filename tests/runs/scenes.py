@@ -49,7 +49,7 @@ def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
     def reply(request: ModelRequest) -> Reply:
         done = sum(1 for message in request.messages if message.get("tool_calls"))
         if done < rounds:
-            return Reply(f"{name} looks. ", tool_calls=[ToolCall("look")])
+            return Reply(f"{name} looks {done + 1}. ", tool_calls=[ToolCall("look")])
         return Reply(f"{name} knows", chunks=3)
 
     return reply

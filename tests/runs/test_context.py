@@ -126,8 +126,10 @@ async def test_F4_older_pictures_of_tools_give_way_as_their_results_do(rounds: i
             return Reply("Done.")
         return Reply("", tool_calls=[ToolCall("look")] * at_once)
 
-    shown = mcp_content("shown", {"type": "image_base64", "image_base64": "aGk="})
-    tool = Tool("look", result=shown)
+    def shot() -> object:
+        return mcp_content(f"shown {len(tool.calls)}", {"type": "image_base64", "image_base64": "aGk="})
+
+    tool = Tool("look", fn=shot)
     model = Model("m1", default=model_that(answer), abilities=frozenset({"func_call", "vision"}))
     host = host_with(models=[model], tools=[tool], config=window(8_000))
     run = await host.say("Watch the screen.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
@@ -11,11 +12,12 @@ from tests.host import Model, ModelRequest, Reason, Reply, RunRecord, TestHost, 
 
 from .scenes import assert_sound, host_with
 
+ToolKind = Literal["skill", "plugin", "mcp", "platform"]
 TEXT = {"type": "object", "properties": {"to": {"type": "string"}}}
 
 
-def tool(name: str, result: object = "done", **given: object) -> Tool:
-    return Tool(name, result=result, parameters=TEXT, **given)
+def tool(name: str) -> Tool:
+    return Tool(name, result="done", parameters=TEXT)
 
 
 def stubborn(*calls: ToolCall, text: str = "", answer: str = "That is all I know.") -> Callable[[ModelRequest], Reply]:
@@ -57,7 +59,7 @@ async def test_K9_two_calls_in_turn_are_a_circle_too() -> None:
     assert len(run.requests) == 11 and run.final_text == "That is all I know."
 
 
-READERS = [
+READERS: list[tuple[str, ToolKind, int]] = [
     ("event_get_actor", "platform", 20),
     ("platform_get_group", "platform", 20),
     ("langbot_mcp_read_resource", "mcp", 20),
@@ -69,7 +71,7 @@ READERS = [
 
 
 @pytest.mark.parametrize(("name", "kind", "times"), READERS)
-async def test_K9_only_the_hosts_own_reading_tools_may_poll_to_twenty(name: str, kind: str, times: int) -> None:
+async def test_K9_only_the_hosts_own_reading_tools_may_poll_to_twenty(name: str, kind: ToolKind, times: int) -> None:
     reader = Tool(name, type=kind, result={"name": "Ann"})
     _, run = await played(stubborn(ToolCall(name)), reader)
     assert (len(reader.calls), len(run.requests)) == (times, times + 1)
