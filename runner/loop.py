@@ -163,6 +163,10 @@ class Loop:
         if not reply.calls or self._concluding:
             self._remember(reply)
             return False, Ending(reply.cut, reply.filtered, self._concluding, wordless=reply.wordless)
+        return await self._after_calls(step)
+
+    async def _after_calls(self, step: Go) -> tuple[bool, Ending]:
+        """Make the calls of a reply; whether the model has to be asked again, and the ending if not."""
         done = await self._round(step)
         self._view.add(done.turn)
         if done.offers is not None:
