@@ -16,6 +16,9 @@ TERMINAL = ("run.completed", "run.failed")
 PRIVATE = ("_localagent", "localagent")
 """Prefixes of the keys that never reach a provider (B6)."""
 
+NUMBERED = {"type": "object", "properties": {"n": {"type": "integer"}}}
+"""Schema of a tool whose calls differ: the same call with the same result, again and again, ends a run (K9)."""
+
 LOOK = Reply(tool_calls=[ToolCall("look")])
 LOOKING = Reply("Looking.", tool_calls=[ToolCall("look")])
 """A call of the tool `look`, alone and behind a word."""
