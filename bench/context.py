@@ -88,7 +88,8 @@ async def tools(tokens: int, delay: float, rounds: int, size: int) -> Cost:
         done = len(tool.calls)
         return Reply(tool_calls=[ToolCall("look", {"n": done})]) if done < rounds else Reply("Done.")
 
-    tool = Tool("look", takes_dict=True, fn=lambda _: result)
+    numbered = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tool = Tool("look", takes_dict=True, fn=lambda _: result, parameters=numbered)
     watch = Watch(answer, delay)
     host = host_with(models=[Model("m1", default=watch)], tools=[tool], config=window(tokens, timeout=3600))
     start = time.perf_counter()

@@ -98,7 +98,8 @@ def rounds(count: int, *, at_once: int = 1) -> list[Scripted]:
 
 def look(size: int) -> list[Tool]:
     """A tool with results of `size` characters, each of them different."""
-    return [Tool("look", fn=lambda n: f"result {n}: " + f"line {n} of text; " * (size // 16))]
+    numbered = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    return [Tool("look", fn=lambda n: f"result {n}: " + f"line {n} of text; " * (size // 16), parameters=numbered)]
 
 
 def rows_of(count: int, tokens: int) -> list[tuple[str, str]]:

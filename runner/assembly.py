@@ -16,7 +16,7 @@ from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
 from runner.context.folding import leading
-from runner.conversation.current import current_turn
+from runner.conversation.current import current_turn, said_in
 from runner.conversation.happened import event_turn, is_message
 from runner.conversation.history import ToolMemoryForm, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
@@ -113,7 +113,7 @@ async def _knowledge(
     """What the bases hold for the message; an event is no question (E1)."""
     if answering is Answering.NOBODY:
         return None
-    return await retrieve(host, settings.knowledge, ctx.resources, ctx.input, notes)
+    return await retrieve(host, settings.knowledge, ctx.resources, said_in(ctx.input), notes)
 
 
 def speakers_of(ctx: RunnerContext) -> Speakers:

@@ -10,7 +10,7 @@ Past the last allowed round, or near the deadline, a turn is a conclusion: tools
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -18,16 +18,27 @@ from typing import Protocol
 from runner.callformats.without_thoughts import without_thoughts
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.deadline import Deadline
+from runner.loop_detection import LoopDetection, Seen, Verdict
 from runner.models.reply import Reply
 from runner.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
 from runner.small.manner import Again, Go, Halt, Manner, Stop
 from runner.tools.catalogue import Catalogue
+from runner.tools.execute import Outcome
 from runner.turn import BrokenOff, Turns
 from runner.view import RunView
 from runner.visible import is_readable
 
 CONCLUDE = "[Time is nearly up. Answer now from what you know, without tools, and say what is missing.]"
 """Asked as a user turn, in the prompt only, where no refused call says it already."""
+
+REPEATED = "[This has been called before with the same result. Do something else, or answer from what you know.]"
+CONCLUDE_REPEATED = (
+    "[The same calls bring the same results. Answer now from what you know, without tools, and say what is missing.]"
+)
+CONCLUDE_IDLE = (
+    "[None of your last calls could be run. Answer now from what you know, without tools, and say what is missing.]"
+)
+"""The same for a run that goes in circles (K9)."""
 
 
 class Conclusion(StrEnum):
@@ -94,6 +105,7 @@ class Loop:
         self._manner = manner
         self._overhear = overhear
         self._concluding: Conclusion | None = None
+        self._detection = LoopDetection()
 
     async def run(self) -> Ending:
         """Runs to the end of the conversation's turn.
@@ -132,6 +144,10 @@ class Loop:
     def _hear(self, said: UserTurn) -> None:
         self._view.add(said)
         self._manner.asked(said.text())
+        self._turns.answer_anew()
+        self._detection.renew()
+        if self._concluding is Conclusion.REPETITION:
+            self._concluding = None
 
     async def _after(self, reply: Reply) -> tuple[bool, Ending]:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
@@ -146,9 +162,14 @@ class Loop:
             return True, Ending()
         reply = step.reply
         self._turns.reveal(reply.held)
+        self._turns.end(calls=bool(reply.calls))
         if not reply.calls or self._concluding:
             self._remember(reply)
             return False, Ending(reply.cut, reply.filtered, self._concluding, wordless=reply.wordless)
+        return await self._after_calls(step)
+
+    async def _after_calls(self, step: Go) -> tuple[bool, Ending]:
+        """Make the calls of a reply; whether the model has to be asked again, and the ending if not."""
         done = await self._round(step)
         self._view.add(done.turn)
         if done.offers is not None:
@@ -158,7 +179,21 @@ class Loop:
         halt = self._manner.ran(done.outcomes)
         if halt is not None and not done.terminated:
             return self._halt(halt)
+        if not step.small and not done.terminated:
+            self._mind_circles(done.outcomes)
         return not done.terminated, Ending(silent=done.terminated)
+
+    def _mind_circles(self, outcomes: Sequence[Outcome]) -> None:
+        """Tell the model that it repeats itself, or let it conclude (K9); a small one is stopped sooner (S3)."""
+        ran = any(outcome.ran or (outcome.entry is not None and outcome.entry.own) for outcome in outcomes)
+        verdict = self._detection.after([_seen(outcome) for outcome in outcomes], ran=ran)
+        if self._concluding is not None:
+            return
+        if verdict is Verdict.TELL:
+            self._view.add(UserTurn((Text(REPEATED),)))
+        elif verdict is not Verdict.GO_ON:
+            words = CONCLUDE_IDLE if verdict is Verdict.IDLE else CONCLUDE_REPEATED
+            self._conclude(Conclusion.REPETITION, words)
 
     def _halt(self, halt: Halt) -> tuple[bool, Ending]:
         for note in halt.notes:
@@ -191,3 +226,12 @@ class Loop:
     def _remember(self, reply: Reply) -> None:
         if is_readable(reply.said):
             self._view.add(AssistantTurn(reply.said, author=reply.model_id, provider_fields=reply.provider_fields))
+
+
+def _seen(outcome: Outcome) -> Seen:
+    """That a call goes on as a job is no result yet: a second time it is the same again (S4)."""
+    call, rendered, entry = outcome.call, outcome.rendered, outcome.entry
+    pictures = (image.base64 or image.url or "" for image in rendered.images)
+    result = () if rendered.pending else (rendered.body, *pictures)
+    reads = entry is not None and entry.known_to_read
+    return Seen.of(call.name, call.arguments, *result, failed=rendered.error is not None, reads=reads)

@@ -12,7 +12,7 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from config.choices import ToolMode
 from config.settings import Settings
 from runner import clock
-from runner.answering import sent_by
+from runner.answering import Answering, sent_by
 from runner.assembly import Assembled
 from runner.box import Sandbox
 from runner.context.budget import Budget
@@ -23,11 +23,12 @@ from runner.context.summary import Summarise, SummaryReply
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.call_ids import CallIds
 from runner.conversation.request import Request
-from runner.conversation.units import AssistantTurn, UserTurn
+from runner.conversation.units import AssistantTurn, Reference, UserTurn
 from runner.deadline import Deadline
 from runner.delivery import Delivery
 from runner.events import Log
 from runner.host import Host
+from runner.knowledge import retrieve
 from runner.memory import ToolMemory
 from runner.models import habits
 from runner.models.bench import Bench, Writer
@@ -43,7 +44,7 @@ from runner.small.evidence import Evidence
 from runner.small.manner import Manner
 from runner.small.part import EVERY_PART, Part
 from runner.small.part import Parts as SmallParts
-from runner.steering import Steering
+from runner.steering import Search, Steering
 from runner.tools.execute import Executor, ToolSlots
 from runner.tools.jobs import Jobs
 from runner.tools.results import Renderer
@@ -55,6 +56,9 @@ WINDOW_KEY = "model_context_window_tokens"
 """Where a Host reports the primary model's window; 4.11.2 always reports none."""
 
 _SUMMARY_SHARE = 0.5
+
+_SEARCH_SHARE = 0.5
+"""Of the time left, what the search for a follow-up may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,28 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     rounds = _rounds(around, start, jobs, bench.ids)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
     own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
-    steering = Steering(around.host, start.speakers, own, around.ctx.run_id)
+    steering = Steering(around.host, start.speakers, own, around.ctx.run_id, _search(around, start))
     return Parts(context, view, turns, rounds, steering, start.memory, manner, jobs)
+
+
+def _search(around: Surroundings, start: Assembled) -> Search | None:
+    """How follow-ups are looked up in the knowledge bases; what is skipped is told once (E1)."""
+    settings = around.settings.knowledge
+    if not settings.bases or around.delivery.answering is Answering.NOBODY:
+        return None
+    told = set(start.notes)
+
+    async def search(said: str, seconds: float) -> Reference | None:
+        left, notes = around.deadline.share(clock.now(), _SEARCH_SHARE), list[str]()
+        within = seconds if left is None else min(seconds, left)
+        found = await retrieve(around.host, settings, around.ctx.resources, said, notes, within=within)
+        for note in dict.fromkeys(notes):
+            if note not in told:
+                told.add(note)
+                around.warn(note)
+        return found
+
+    return search
 
 
 def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:

@@ -1,29 +1,49 @@
-"""Follow-up messages: what people say while the run works (G1)."""
+"""Follow-up messages: what people say while the run works (G1), and what knowledge bases hold for it (E1)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from langbot_plugin.api.entities.builtin.runner.run_ledger import AgentRun
 from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.conversation.current import NOTHING_SAID, parts_of_input
+from runner import clock
+from runner.conversation.current import NOTHING_SAID, parts_of_input, said_in
 from runner.conversation.history import read_row, rows_after
 from runner.conversation.speakers import Speakers
-from runner.conversation.units import Part, Text, UserTurn
+from runner.conversation.units import Part, Reference, Text, UserTurn
 from runner.errors import HostCallFailed
 from runner.host import STEERING_LIMIT, Host
 
 _LOOK_SECONDS = 5.0
 """How long each look elsewhere may take where a pull was lost: the answer waits, and each pull looks until one did."""
+SEARCH_SECONDS: Final = 5.0
+"""How long a follow-up may wait for what the knowledge bases hold for it: people have waited for the run already."""
+
+PULL_SECONDS: Final = 1.0
+"""So often people are listened to while the bases are searched."""
+
+Search = Callable[[str, float], Coroutine[object, None, Reference | None]]
+"""What the bases hold for what somebody said, within so many seconds; never raises over a base."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One follow-up: its parts, and its own words for a search."""
+
+    parts: tuple[Part, ...]
+    words: str
 
 
 @dataclass(slots=True)
 class Steering:
     """Pulls follow-ups of one run.
+
+    `search`: asks the knowledge bases; None where there are none.
 
     `event_id`: of the current message; None where newer messages of the chat belong to other runs (J5). `run_id`: this
     run's own.
@@ -35,6 +55,7 @@ class Steering:
     speakers: Speakers
     event_id: str | None = None
     run_id: str = ""
+    search: Search | None = None
     pulled: int = 0
     unanswered: int = 0
     failed_pulls: int = 0
@@ -46,18 +67,46 @@ class Steering:
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
 
-        A pull that fails twice is counted and treated as silence: the answer matters more (Q4).
+        A pull that fails twice is counted and treated as silence: the answer matters more (Q4). Before each message
+        stands what the bases hold for it; while they are searched, what else is said joins the turn.
         """
+        said = await self._said()
+        if not said:
+            return None
+        if self.search is None:
+            return UserTurn(tuple(part for each in said for part in each.parts))
+        return UserTurn(await self._informed(said, self.search))
+
+    async def _informed(self, said: list[_Said], search: Search) -> tuple[Part, ...]:
+        until = clock.now() + SEARCH_SECONDS
+        heard: list[tuple[_Said, asyncio.Task[Reference | None]]] = []
+        async with asyncio.TaskGroup() as group:
+            while said:
+                left = max(0.0, until - clock.now())
+                heard += [(each, group.create_task(search(each.words, left))) for each in said]
+                said = await self._said_meanwhile([task for _, task in heard])
+        found = ((each, task.result()) for each, task in heard)
+        return tuple(part for each, known in found for part in (*((known,) if known else ()), *each.parts))
+
+    async def _said_meanwhile(self, searches: Sequence[asyncio.Task[Reference | None]]) -> list[_Said]:
+        """What is said before all searches are over, or just then; empty when nobody spoke."""
+        while True:
+            _, open_ = await asyncio.wait(searches, timeout=PULL_SECONDS)
+            if (said := await self._said()) or not open_:
+                return said
+
+    async def _said(self) -> list[_Said]:
+        """Everything said since the last pull, in the order sent."""
         items, sure = await self._items()
         self._doubtful = self._doubtful or not sure
         self._count(items)  # before anything else is awaited: a run that ends meanwhile names them
         missed = await self._missed() if self._doubtful else ()
         self._count(missed)
         if not items and not missed:
-            return None
-        parts = [*map(self._row_part, missed), *(part for item in items for part in self._parts(item))]
+            return []
         self.newest_text = items[-1].input.to_text() if items else missed[-1].content or self.newest_text
-        return UserTurn(tuple(parts))
+        rows = list(map(self._said_in_row, missed))
+        return [*rows, *(_Said(self._parts(item), said_in(item.input)) for item in items)]
 
     def _count(self, messages: Sequence[object]) -> None:
         self.pulled += len(messages)
@@ -116,9 +165,11 @@ class Steering:
         others = [run for run in runs if run.run_id != self.run_id]
         return [item for item in missed if not any(_took(run, own, item) for run in others)]
 
-    def _row_part(self, item: TranscriptItem) -> Text:
+    def _said_in_row(self, item: TranscriptItem) -> _Said:
         row = read_row(item)
-        return Text(self.speakers.says(row.actor_id, row.text) if row else NOTHING_SAID)
+        if row is None:
+            return _Said((Text(NOTHING_SAID),), "")
+        return _Said((Text(self.speakers.says(row.actor_id, row.text)),), row.text)
 
     def answered(self) -> None:
         """The model has replied to everything said so far."""

@@ -24,7 +24,7 @@ from runner.progress import SUMMARY_PATIENCE, Progress
 from runner.small.manner import Manner, Standard
 from runner.small.reading import Reading
 from runner.view import RunView
-from runner.visible import Visible
+from runner.visible import LeadIns, Visible
 
 _AT_ONCE = 1_000
 """Characters of a reply that may be gone over in the event loop: a few milliseconds at the worst (Sm)."""
@@ -106,6 +106,7 @@ class Turns:
         self._concludes_bare = False
         self._told_of: set[str] = set()
         self._left: set[asyncio.Task[None]] = set()
+        self._lead_ins = LeadIns()
         self.by_model: Counter[str] = Counter()
         self.seconds = 0.0
 
@@ -176,6 +177,17 @@ class Turns:
 
     def reveal(self, text: str) -> None:
         """Show words of a reply that were held until it was judged."""
+        self._add(self._lead_ins.feed(text) if text else "")
+
+    def end(self, *, calls: bool) -> None:
+        """The reply was judged and revealed. `calls`: it stands before calls, so it is shown once (K9)."""
+        self._add(self._lead_ins.end(calls=calls))
+
+    def answer_anew(self) -> None:
+        """Somebody said something new: whatever a model says now may answer it."""
+        self._lead_ins.forget()
+
+    def _add(self, text: str) -> None:
         if text:
             self._visible.add(text)
             self._show(self._visible.text)
@@ -188,6 +200,7 @@ class Turns:
     async def _ask(self, model: Model, *, conclude: bool) -> Reply:
         without = self._without(model.id, conclude=conclude)
         self._visible.begin_turn()
+        self._lead_ins.begin()
         self._manner.begin(model.id, conclude=conclude, unforced=Step.FORCING in without)
         self._sent, self._begun = None, False
         with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):

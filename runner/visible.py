@@ -1,8 +1,9 @@
-"""The text that the person in the chat sees: one text that only ever grows (C6)."""
+"""The text that the person in the chat sees: one text that only ever grows (C6), and says a lead-in once (K9)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 import regex
@@ -10,6 +11,11 @@ import regex
 _GAP = "\n\n"
 _FIRST_HALF = re.compile("[\ud800-\udbff]\\Z")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+
+_SENTENCE = re.compile(r"[^\n]+?(?:[.!?:…]+(?=\s|\Z)|[。！？：]+|(?=\n)|\Z)")
+_WHOLE_SENTENCE = re.compile(r"[^\W_][^`|\n]*[.!?:…。！？：]")
+_LEAST_SENTENCE = 8
+"""Bytes of a sentence that is left out where it comes again: "Yes." may mean something each time."""
 
 
 _UNSEEN: Final = (
@@ -126,3 +132,66 @@ class Visible:
         self._half = False
         self._gap_due = self._shown
         self.add(text)
+
+
+class LeadIns:
+    """What a model says before its calls. Some say it again with each of them, word for word; it is shown once (K9).
+
+    What was shown stays, so a turn that begins like an earlier lead-in waits until it goes on in another way. Only its
+    beginning ever waits, and only behind calls. Feed it what a turn would show; it gives back what may be shown.
+    """
+
+    def __init__(self) -> None:
+        self._sentences: set[str] = set()
+        self._turns: set[str] = set()
+        self._said: list[str] = []
+        self._waits = False
+
+    def begin(self) -> None:
+        """Another turn, or the same one anew."""
+        self._said = []
+        self._waits = bool(self._turns)
+
+    def feed(self, text: str) -> str:
+        """The fragment, with what was held before it; nothing while it may be a repetition."""
+        self._said.append(text)
+        if not self._waits:
+            return text
+        held = "".join(self._said)
+        rest = self._without_known(held)
+        if _begins_one(held, self._turns) or _begins_one(rest, self._sentences):
+            return ""
+        self._waits = False
+        return rest
+
+    def end(self, *, calls: bool) -> str:
+        """What may still be shown of the turn. `calls`: it was a lead-in."""
+        said = "".join(self._said)
+        rest = self._without_known(said) if self._waits and said.strip() not in self._turns else ""
+        if calls and said.strip():
+            self._turns.add(said.strip())
+            sentences = (found.group().strip() for found in _SENTENCE.finditer(said))
+            self._sentences.update(filter(_is_lead_in, sentences))
+        return rest
+
+    def forget(self) -> None:
+        """Somebody said something new: what was said before may be an answer to it."""
+        self._turns.clear()
+        self._sentences.clear()
+
+    def _without_known(self, text: str) -> str:
+        """The text without the sentences at its beginning that were said before."""
+        while (known := next(filter(text.lstrip().startswith, self._sentences), None)) is not None:
+            rest = text.lstrip()[len(known) :]
+            if rest and not (rest[0].isspace() or known[-1] in "。！？："):
+                break
+            text = rest.lstrip()
+        return text
+
+
+def _begins_one(text: str, known: Iterable[str]) -> bool:
+    return any(each.startswith(text.strip()) for each in known)
+
+
+def _is_lead_in(sentence: str) -> bool:
+    return len(sentence.encode()) >= _LEAST_SENTENCE and _WHOLE_SENTENCE.fullmatch(sentence) is not None

@@ -21,24 +21,34 @@ _FRAME: Final = 40
 
 
 def bounded(units: tuple[Unit, ...], question: int | None, free: int, prices: Prices) -> tuple[Unit, ...]:
-    """The units with the knowledge in the question's turn cut to its share of `free` Host tokens; it goes altogether
-    where the question needs all. The same tuple where nothing has to change.
+    """The units with the knowledge in the turns of this run cut to its share of `free` Host tokens, that of the newest
+    words first; it goes altogether where a turn needs all. The same tuple where nothing has to change.
+
+    `question`: where this run's first user turn stands; what follows are follow-ups, which have knowledge too (E1).
     """
-    turn = units[question] if question is not None else None
-    if question is None or not isinstance(turn, UserTurn):
+    if question is None:
         return units
-    part = next((part for part in turn.parts if isinstance(part, Reference)), None)
-    if part is None:
-        return units
-    beside = prices.unit(turn) - prices.part(part)
-    smaller = shrunk(part, min(free // SHARE, free - beside), prices)
-    if smaller is part:
-        return units
-    kept: tuple[Part, ...] = tuple(each for each in turn.parts if each is not part)
-    if smaller is not None:
-        place = turn.parts.index(part)
-        kept = (*kept[:place], smaller, *kept[place:])
-    return (*units[:question], replace(turn, parts=kept), *units[question + 1 :])
+    room, made = free // SHARE, list(units)
+    for place in range(len(units) - 1, question - 1, -1):
+        turn = units[place]
+        if isinstance(turn, UserTurn) and any(isinstance(part, Reference) for part in turn.parts):
+            made[place], room = _cut(turn, room, free, prices)
+    return units if all(new is old for new, old in zip(made, units, strict=True)) else tuple(made)
+
+
+def _cut(turn: UserTurn, room: int, free: int, prices: Prices) -> tuple[UserTurn, int]:
+    """The turn with its knowledge in at most `room`, and what is left of that; the turn itself where all fits."""
+    beside = prices.unit(turn) - sum(prices.part(part) for part in turn.parts if isinstance(part, Reference))
+    kept: list[Part] = []
+    for part in reversed(turn.parts):
+        smaller = shrunk(part, min(room, free - beside), prices) if isinstance(part, Reference) else part
+        if isinstance(smaller, Reference):
+            cost = prices.part(smaller)
+            room, beside = room - cost, beside + cost
+        if smaller is not None:
+            kept.append(smaller)
+    same = len(kept) == len(turn.parts) and all(new is old for new, old in zip(reversed(kept), turn.parts, strict=True))
+    return (turn if same else replace(turn, parts=tuple(reversed(kept)))), room
 
 
 def shrunk(part: Reference, room: int, prices: Prices) -> Reference | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.conversation.units import AssistantTurn
+from runner.loop_detection import Seen
 from runner.small import answers
 from runner.small.answers import Done
-from runner.small.circles import Circle, Circles, Seen
+from runner.small.circles import Circle, Circles
 from runner.small.earlier import calls_of
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Outcome

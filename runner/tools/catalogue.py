@@ -41,11 +41,21 @@ class Kind(StrEnum):
     PLATFORM = "platform"
 
 
+_READING_PLATFORM = ("event_get_", "platform_get_")
+_KNOWN_TO_READ = {
+    Kind.BUILTIN: _READING_BUILTINS,
+    Kind.SKILL: frozenset({"list_skill_resources", "read_skill_resource"}),
+    Kind.MCP: frozenset({"langbot_mcp_list_resources", "langbot_mcp_read_resource"}),
+}
+"""The Host's own tools, beside those of `_READING_PLATFORM`, that change nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One tool on offer. `spec.name` is what the model calls it, `host_name` what the Host calls it.
 
-    `read_only` is a hint from the name (S3). `changes_things` marks the platform tools of J3: strict arguments, no
+    `read_only` is a hint from the name (S3), `known_to_read` is sure: the Host's own tools of a closed list (K9, M1).
+    `changes_things` marks the platform tools of J3: strict arguments, no
     repair, once for a call. `lane`: calls of one lane never run beside each other (`activate`, platform tools). `own`:
     a tool of the loop itself, which the Host does not know. `untold`: the Host gave no schema, so the tool may take
     more than anybody was told.
@@ -55,6 +65,7 @@ class Entry:
     host_name: str
     kind: Kind
     read_only: bool = False
+    known_to_read: bool = False
     changes_things: bool = False
     lane: str | None = None
     own: bool = False
@@ -176,6 +187,7 @@ def _entry(tool: ToolResource, names: _Names, notes: list[str]) -> Entry:
         host_name=tool.tool_name,
         kind=kind,
         read_only=_reads(tool.tool_name, kind),
+        known_to_read=_known_to_read(tool.tool_name, kind),
         changes_things=_changes_things(tool.tool_name, kind),
         lane=_lane(tool.tool_name, kind),
         untold=tool.parameters is None,
@@ -191,6 +203,13 @@ def _reads(host_name: str, kind: Kind) -> bool:
     if kind is Kind.BUILTIN:
         return host_name in _READING_BUILTINS
     return _READING_NAMES.match(host_name) is not None
+
+
+def _known_to_read(host_name: str, kind: Kind) -> bool:
+    """The Host tells of no tool what it does, and a name is only a name: a plugin's `get_all` may well delete."""
+    return host_name in _KNOWN_TO_READ.get(kind, ()) or (
+        kind is Kind.PLATFORM and host_name.startswith(_READING_PLATFORM)
+    )
 
 
 def _changes_things(host_name: str, kind: Kind) -> bool:

@@ -43,7 +43,7 @@ JOB_SPEC: Final = ToolSpec(
         "required": ["job"],
     },
 )
-JOB_ENTRY: Final = Entry(JOB_SPEC, JOB_OUTPUT, Kind.BUILTIN, read_only=True, own=True)
+JOB_ENTRY: Final = Entry(JOB_SPEC, JOB_OUTPUT, Kind.BUILTIN, read_only=True, known_to_read=True, own=True)
 
 STARTED: Final = (
     "{tool} has not answered within {seconds:.0f} seconds and goes on as {job}: slow work, or a server that never "

@@ -61,5 +61,18 @@ def test_E2_without_knowledge_or_question_nothing_changes() -> None:
     assert bounded(units, None, 0, PRICES) is units
 
 
+@pytest.mark.parametrize("free", [2_000, 4_000, 8_000])
+def test_E2_the_knowledge_of_follow_ups_shares_the_bound_and_the_newest_words_come_first(free: int) -> None:
+    first, second = turn(knowledge(10)), turn(knowledge(10), "follow-up")
+    units = (first, UserTurn((Text("in between"),)), second)
+    cut = bounded(units, 0, free, PRICES)
+    kept = [part_of(unit) for unit in cut]
+    assert kept[2] is not None
+    assert sum(PRICES.part(part) for part in kept if part is not None) <= free // 4
+    assert kept[0] is None or len(kept[0].passages) <= len(kept[2].passages)
+    assert cut[1] is units[1]
+    assert bounded(units, 0, 100_000, PRICES) is units
+
+
 def test_E2_a_summariser_never_reads_it() -> None:
     assert "passage" not in render(turn(knowledge(1)))

@@ -19,6 +19,9 @@ PRIVATE = ("_localagent", "localagent")
 IN_WORDS = "[look was called with"
 """How a call begins that a model without tools is told in words."""
 
+NUMBERED = {"type": "object", "properties": {"n": {"type": "integer"}}}
+"""Schema of a tool whose calls differ: the same call with the same result, again and again, ends a run (K9)."""
+
 LOOK = Reply(tool_calls=[ToolCall("look")])
 LOOKING = Reply("Looking.", tool_calls=[ToolCall("look")])
 """A call of the tool `look`, alone and behind a word."""
@@ -52,7 +55,7 @@ def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
     def reply(request: ModelRequest) -> Reply:
         done = sum(1 for message in request.messages if message.get("tool_calls")) + request.text.count(IN_WORDS)
         if done < rounds:
-            return Reply(f"{name} looks. ", tool_calls=[ToolCall("look")])
+            return Reply(f"{name} looks {done + 1}. ", tool_calls=[ToolCall("look")])
         return Reply(f"{name} knows", chunks=3)
 
     return reply

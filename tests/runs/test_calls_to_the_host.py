@@ -6,7 +6,7 @@ import pytest
 
 from tests.host import Reply, Tool, ToolCall, violations
 
-from .scenes import counted, host_with
+from .scenes import NUMBERED, counted, host_with
 
 
 def look_up(rounds: int, per_round: int = 1, size: int = 10) -> tuple[list[Reply | str], Tool]:
@@ -14,7 +14,7 @@ def look_up(rounds: int, per_round: int = 1, size: int = 10) -> tuple[list[Reply
         Reply(tool_calls=[ToolCall("look", {"n": turn * per_round + place}) for place in range(per_round)])
         for turn in range(rounds)
     ]
-    return [*replies, "Done."], Tool("look", fn=lambda n: f"{n} " + "x" * size)
+    return [*replies, "Done."], Tool("look", fn=lambda n: f"{n} " + "x" * size, parameters=NUMBERED)
 
 
 async def test_Q1_one_answer_takes_at_most_six_calls_and_two_steps_before_the_model() -> None:

@@ -25,7 +25,7 @@ from .long_chats import (
     summary_in,
     window,
 )
-from .scenes import assert_sound, counted, host_with, rounds_of
+from .scenes import NUMBERED, assert_sound, counted, host_with, rounds_of
 
 
 class Chat:
@@ -101,7 +101,7 @@ async def test_Q1_a_hundred_tools_of_20000_characters_take_450_calls_60_mb_and_3
         done = len(tool.calls)
         return Reply(tool_calls=[ToolCall("look", {"n": done})]) if done < 100 else Reply("Done.")
 
-    tool = Tool("look", takes_dict=True, fn=lambda _: result)
+    tool = Tool("look", takes_dict=True, fn=lambda _: result, parameters=NUMBERED)
     host = host_with(models=[Model("m1", default=model_that(answer))], tools=[tool], config=window(200_000))
     run = await host.say("Please look a hundred things up for KEY-4711-1.")
     assert (run.status, run.final_text, len(tool.calls)) == ("completed", "Done.", 100)
@@ -124,10 +124,11 @@ async def test_F4_older_pictures_of_tools_give_way_as_their_results_do(rounds: i
     def answer(request: ModelRequest) -> Reply:
         if len(tool.calls) >= rounds * at_once:
             return Reply("Done.")
-        return Reply("", tool_calls=[ToolCall("look")] * at_once)
+        done = len(tool.calls)
+        return Reply("", tool_calls=[ToolCall("look", {"n": done + place}) for place in range(at_once)])
 
     shown = mcp_content("shown", {"type": "image_base64", "image_base64": "aGk="})
-    tool = Tool("look", result=shown)
+    tool = Tool("look", takes_dict=True, fn=lambda _: shown, parameters=NUMBERED)
     model = Model("m1", default=model_that(answer), abilities=frozenset({"func_call", "vision"}))
     host = host_with(models=[model], tools=[tool], config=window(8_000))
     run = await host.say("Watch the screen.")

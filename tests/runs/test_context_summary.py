@@ -366,7 +366,7 @@ async def test_C6_a_notice_in_the_middle_of_a_run_stands_below_what_was_said_and
         done = len(tool.calls)
         return Reply(f"Step {done}. ", tool_calls=[ToolCall("look")]) if done < 20 else Reply("Done.")
 
-    tool = Tool("look", result="words and words " * 60)
+    tool = Tool("look", fn=lambda: f"words and words of page {len(tool.calls)} " * 40)
     model = Model("m1", default=model_that(answer, lambda request: Reply(copied(request), delay=1.0)))
     host = host_with(models=[model], tools=[tool], config=window(4_000, date_grounding=False))
     run = await host.say("Look it all up, please.")

@@ -17,7 +17,7 @@ from runner.context import tokens
 from runner.conversation import wire
 from runner.conversation.units import Unit
 from tests.host import Reply, Tool, ToolCall
-from tests.runs.scenes import host_with
+from tests.runs.scenes import NUMBERED, host_with
 
 OURS = ("runner.", "components.", "config.")
 CHUNKS = 2000
@@ -36,7 +36,7 @@ def counting(counts: Counter[str], name: str, do: Callable[..., Any], *, ours_on
 
 def rounds(count: int) -> tuple[list[Reply | str], Tool]:
     looks: list[Reply | str] = [Reply(tool_calls=[ToolCall("look", {"n": n})]) for n in range(count)]
-    return [*looks, "Done."], Tool("look", fn=lambda n: f"{n} " + "x" * 500)
+    return [*looks, "Done."], Tool("look", fn=lambda n: f"{n} " + "x" * 500, parameters=NUMBERED)
 
 
 async def test_Q2_each_unit_is_converted_once_however_many_rounds_follow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from runner import run as runs
+from runner.loop_detection import Seen
 from runner.models.reply import ReplyReader
 from runner.small import ladder, trail
-from runner.small.circles import Seen
 from runner.small.guiding import Guiding
 from runner.small.ladder import Ladder
 from runner.small.part import Part, Parts

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.small.circles import READS_ALLOWED, Circle, Circles, Seen
+from runner.loop_detection import Seen
+from runner.small.circles import READS_ALLOWED, Circle, Circles
 
 
 def act(call: str, result: str, **about: bool) -> Seen:

@@ -178,6 +178,30 @@ def test_S3_reading_tools_are_known_by_their_names(name: str, kind: str, reads: 
     assert catalogue(offer(name, kind)).entries[0].read_only is reads
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "sure"),
+    [
+        ("read", "builtin", True),
+        ("grep", "builtin", True),
+        ("write", "builtin", False),
+        ("read", "mcp", False),
+        ("event_get_actor", "platform", True),
+        ("platform_get_group_list", "platform", True),
+        ("platform_leave_group", "platform", False),
+        ("event_get_actor", "plugin", False),
+        ("read_skill_resource", "skill", True),
+        ("list_skill_resources", "skill", True),
+        ("activate", "skill", False),
+        ("langbot_mcp_read_resource", "mcp", True),
+        ("langbot_mcp_read_resource", "plugin", False),
+        ("get_all", "plugin", False),
+        ("search_web", "mcp", False),
+    ],
+)
+def test_M1_known_to_read_only_is_a_closed_list_of_the_hosts_own_tools(name: str, kind: str, sure: bool) -> None:
+    assert catalogue(offer(name, kind)).entries[0].known_to_read is sure
+
+
 def test_D3_near_names_are_found_and_nothing_for_a_stranger() -> None:
     found = catalogue(offer("search_products"), offer("add_to_cart"))
     assert found.near("search_product") == ("search_products",)

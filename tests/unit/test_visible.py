@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.visible import Visible, is_readable, without_invisible
+from runner.visible import LeadIns, Visible, is_readable, without_invisible
 
 UNSEEN = {
     "nul": "\x00",
@@ -144,3 +144,62 @@ def test_I8_halves_of_a_character_are_seen_once_they_are_whole() -> None:
     assert not visible.shown
     visible.add("\ude00")
     assert (visible.text, visible.shown) == ("😀", True)
+
+
+def told(*turns: str, answer: str = "", pieces: int = 3) -> list[str]:
+    """What is shown of each lead-in and of the answer behind them, fed in pieces of so many characters."""
+    lead_ins, shown = LeadIns(), []
+    for turn in (*turns, answer):
+        lead_ins.begin()
+        parts = [lead_ins.feed(turn[at : at + pieces]) for at in range(0, len(turn), pieces)]
+        shown.append("".join((*parts, lead_ins.end(calls=turn is not answer))))
+    return shown
+
+
+LOOK = "I look up the member first."
+
+
+@given(st.integers(1, 40))
+def test_K9_a_lead_in_that_is_said_again_word_for_word_is_shown_once(pieces: int) -> None:
+    assert told(LOOK, LOOK, LOOK, answer="Ann.", pieces=pieces) == [LOOK, "", "", "Ann."]
+    chinese = "我先查一下成员。"
+    assert told(chinese, f"{chinese}再查群。", answer=f"{chinese}好了。", pieces=pieces) == [
+        chinese,
+        "再查群。",
+        "好了。",
+    ]
+
+
+@given(st.integers(1, 40))
+def test_K9_what_goes_on_in_another_way_is_shown_whole(pieces: int) -> None:
+    turns = ["I look up the member first, then the group.", "I look", "I look up the", f"{LOOK}x"]
+    assert told(LOOK, *turns, answer="I", pieces=pieces) == [LOOK, *turns, "I"]
+
+
+@given(st.integers(1, 40))
+def test_K9_behind_a_lead_in_that_is_known_only_what_is_new_is_shown(pieces: int) -> None:
+    more = f"{LOOK}\n\nThen I look up the group."
+    found = told(LOOK, more, more, f"{LOOK} Then I look up the group.", answer=f"{LOOK} It is Ann.", pieces=pieces)
+    assert found == [LOOK, "Then I look up the group.", "", "", "It is Ann."]
+
+
+def test_K9_the_first_lead_in_waits_for_nothing_and_an_answer_to_new_words_may_say_the_same() -> None:
+    lead_ins = LeadIns()
+    lead_ins.begin()
+    assert lead_ins.feed("I l") == "I l"
+    assert lead_ins.end(calls=True) == ""
+    lead_ins.forget()
+    lead_ins.begin()
+    assert lead_ins.feed("I l") == "I l"
+
+
+def test_K9_lists_and_code_are_left_out_only_as_a_whole() -> None:
+    steps = "Steps to take:\n- read it\n```python\nprint(1)\n```"
+    assert told(steps, steps, answer="```python\nprint(2)\n```") == [steps, "", "```python\nprint(2)\n```"]
+
+
+@given(st.lists(st.text(alphabet="ab .\n。", max_size=30), max_size=6), st.integers(1, 9))
+def test_K9_what_is_left_out_was_shown_before(turns: list[str], pieces: int) -> None:
+    shown = "".join(told(*turns, answer="The end", pieces=pieces))
+    assert all("".join(word.split()) in "".join(shown.split()) for turn in turns for word in turn.split("."))
+    assert "The end" in shown
