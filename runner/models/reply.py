@@ -21,11 +21,11 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 
 from runner.callformats.thought_alone import is_thought_alone
 from runner.conversation.thoughts import without_thoughts
+from runner.conversation.wire import THOUGHTS
 from runner.events import Json, Usage
 from runner.models.calls import Fragments, RawCall
 
 _FINISH = "finish_reason"
-_REASONING = "reasoning_content"
 _CUT = frozenset({"length", "max_tokens"})
 _FILTERED = frozenset(
     {
@@ -107,6 +107,11 @@ class ReplyReader:
         self.on_begin: Callable[[], None] | None = None
         """Told once, when the first event comes."""
 
+    @property
+    def thought(self) -> bool:
+        """Whether thoughts came apart from the text."""
+        return bool(self._reasoning)
+
     def feed(self, chunk: MessageChunk | Message) -> str:
         """Take one chunk (content is a fragment); returns the visible characters it brought."""
         self._begin()
@@ -126,7 +131,7 @@ class ReplyReader:
     def close(self) -> Reply:
         fields = dict(self._fields)
         if self._reasoning:
-            fields[_REASONING] = "".join(self._reasoning)
+            fields[THOUGHTS] = "".join(self._reasoning)
         return Reply(
             text="".join(self._text),
             calls=self._calls.calls(),
@@ -150,7 +155,7 @@ class ReplyReader:
         for key, value in fields.items():
             if key == _FINISH:
                 self._finish = str(value).lower() if value else self._finish
-            elif key == _REASONING and isinstance(value, str):
+            elif key == THOUGHTS and isinstance(value, str):
                 self._reasoning.append(value)  # arrives in fragments; everything else is a snapshot
             else:
                 self._fields[key] = cast(Json, value)
