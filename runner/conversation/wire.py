@@ -5,8 +5,8 @@ Each unit is converted once per run and reused in every later request: a long to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
 from langbot_plugin.api.entities.builtin.provider.message import (
     ContentElement,
@@ -24,16 +24,23 @@ from runner.conversation.units import AssistantTurn, Image, Part, System, Text, 
 from runner.events import Json
 from runner.visible import is_readable
 
+THOUGHTS: Final = "reasoning_content"
+"""The provider field with a model's thoughts. The Host gives it to the models that want it and to no others."""
+
+_NO_THOUGHT: Final = " "
+"""The least that is a thought: DeepSeek, Kimi and MiMo refuse a call beside which there is none."""
+
 
 class Wire:
     """Converts requests for one run and remembers what it converted. `model_id` matters for provider fields and for the
-    ids of calls (C2, K2); `ids` are those of the run.
+    ids of calls (C2, K2); `ids` are those of the run, `thinks` says of a model whether it thinks.
     """
 
-    def __init__(self, ids: CallIds | None = None) -> None:
+    def __init__(self, ids: CallIds | None = None, thinks: Callable[[str], bool] = lambda _model_id: False) -> None:
         self._ids = ids or CallIds()
+        self._thinks = thinks
         # Keyed by identity: units are frozen and live as long as the run; the unit is kept so its id stays taken.
-        self._units: dict[tuple[int, bool, tuple[str, ...]], tuple[Unit, tuple[Message, ...]]] = {}
+        self._units: dict[tuple[int, bool, bool, tuple[str, ...]], tuple[Unit, tuple[Message, ...]]] = {}
         self._tools: dict[int, tuple[ToolSpec, LLMTool]] = {}
 
     def messages(self, request: Request, model_id: str) -> list[Message]:
@@ -49,14 +56,15 @@ class Wire:
         return [self._tool(spec) for spec in specs]
 
     def _converted(self, unit: Unit, model_id: str) -> tuple[Message, ...]:
-        own, ids = False, tuple[str, ...]()
+        own, thinks, ids = False, False, tuple[str, ...]()
         if isinstance(unit, AssistantTurn):
             own = unit.author in (None, model_id)
+            thinks = bool(unit.calls) and self._thinks(model_id)
             ids = tuple(self._ids.sent(call.id, call.name, unit.author, model_id) for call in unit.calls)
-        known = self._units.get((id(unit), own, ids))
+        known = self._units.get((id(unit), own, thinks, ids))
         if known is None:
-            known = (unit, _messages_of(unit, own, ids))
-            self._units[(id(unit), own, ids)] = known
+            known = (unit, _messages_of(unit, own, thinks, ids))
+            self._units[(id(unit), own, thinks, ids)] = known
         return known[1]
 
     def _tool(self, spec: ToolSpec) -> LLMTool:
@@ -84,18 +92,21 @@ def system_messages(system: System) -> list[Message]:
     return [Message(role="system", name=system.name, content=_content(parts), provider_specific_fields=fields)]
 
 
-def _messages_of(unit: Unit, own: bool, ids: Sequence[str]) -> tuple[Message, ...]:
+def _messages_of(unit: Unit, own: bool, thinks: bool, ids: Sequence[str]) -> tuple[Message, ...]:
     if isinstance(unit, UserTurn):
         return (Message(role="user", content=_content(unit.parts)),)
     if not is_readable(unit.text) and not unit.calls:
         return ()  # no provider takes a reply of nothing
-    fields = dict(unit.provider_fields) if own and unit.provider_fields else None
+    fields = {
+        **({THOUGHTS: _NO_THOUGHT} if thinks else {}),
+        **((unit.provider_fields if own else None) or {}),
+    }
     reply = Message(
         role="assistant",
         # None, never "": GLM and MiniMax refuse an empty text beside tool calls.
         content=sendable(unit.text) if is_readable(unit.text) else None,
         tool_calls=[_wire_call(call, own, call_id) for call, call_id in zip(unit.calls, ids, strict=True)] or None,
-        provider_specific_fields=fields,
+        provider_specific_fields=fields or None,
     )
     answers = (
         Message(role="tool", content=result.text, tool_call_id=call_id, name=result.name)

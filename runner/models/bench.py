@@ -37,9 +37,12 @@ class Bench:
         self.habits = Habits(None, _kept_nowhere)
         self.ids = CallIds(wants_numbers=lambda model: self.habits.of(model).numbered_ids, saw=self._saw_ids)
         self.refusals = Refusals(lambda: self.habits, now)
-        self._wire = Wire(self.ids)
+        self._wire = Wire(self.ids, lambda model: self.habits.of(model).thinks)
         self._models = {
-            ref.id: HostModel(host, ref, self._wire, self.refusals, remove_think=remove_think) for ref in lineup.models
+            ref.id: HostModel(
+                host, ref, self._wire, self.refusals, remove_think=remove_think, saw_thoughts=self._saw_thoughts
+            )
+            for ref in lineup.models
         }
         self.usage: Usage | None = None
 
@@ -59,6 +62,9 @@ class Bench:
 
     def _saw_ids(self, model_id: str, numbered: bool) -> None:
         self.habits.learn(model_id, replace(self.habits.of(model_id), numbered_ids=numbered))
+
+    def _saw_thoughts(self, model_id: str) -> None:
+        self.habits.learn(model_id, replace(self.habits.of(model_id), thinks=True))
 
     def writers(self) -> Sequence[Writer]:
         """Who may be asked for a text nobody watches: the answering model, then its fallbacks."""

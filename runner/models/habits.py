@@ -22,12 +22,14 @@ class Habit:
 
     `numbered_ids`: it writes ids of calls as `functions.NAME:N` and wants to read that form back (K2). `slow_start`: a
     reply of it has begun late, and it was at work all the same (K8). `helped`: what had to be changed in a request
-    before the model took it, by the name of the change, with the time at which it helped (epoch seconds, K7).
+    before the model took it, by the name of the change, with the time at which it helped (epoch seconds, K7). `thinks`:
+    its thoughts come apart from its text, and it may refuse calls that it reads without one (C2).
     """
 
     numbered_ids: bool = False
     slow_start: bool = False
     helped: Mapping[str, float] = field(default_factory=dict)
+    thinks: bool = False
 
 
 class Habits:
@@ -52,7 +54,12 @@ class Habits:
 
 
 def _written(habit: Habit) -> dict[str, Json]:
-    return {"numbered_ids": habit.numbered_ids, "slow_start": habit.slow_start, "helped": dict(habit.helped)}
+    return {
+        "numbered_ids": habit.numbered_ids,
+        "slow_start": habit.slow_start,
+        "helped": dict(habit.helped),
+        "thinks": habit.thinks,
+    }
 
 
 def _read(stored: Json) -> Mapping[str, Habit]:
@@ -60,7 +67,12 @@ def _read(stored: Json) -> Mapping[str, Habit]:
     if not isinstance(stored, dict):
         return {}
     return {
-        name: Habit(each.get("numbered_ids") is True, each.get("slow_start") is True, _times(each.get("helped")))
+        name: Habit(
+            each.get("numbered_ids") is True,
+            each.get("slow_start") is True,
+            _times(each.get("helped")),
+            each.get("thinks") is True,
+        )
         for name, each in list(stored.items())[-_MOST_MODELS:]
         if isinstance(each, dict)
     }

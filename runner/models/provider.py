@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from langbot_plugin.api.entities.builtin.provider.message import LLMStreamEvent, Message, MessageChunk
@@ -22,15 +22,26 @@ _NO_REFUSAL = {HostFailure.DENIED: ModelTrouble.DENIED, HostFailure.MALFORMED: M
 
 
 class HostModel:
-    """Asks one model through the Host; raises ModelFailed. `refusals` say whether its reasoning level goes along."""
+    """Asks one model through the Host; raises ModelFailed. `refusals` say whether its reasoning level goes along;
+    `saw_thoughts` is told when a reply brings thoughts."""
 
-    def __init__(self, host: Host, ref: ModelRef, wire: Wire, refusals: Refusals, *, remove_think: bool) -> None:
+    def __init__(
+        self,
+        host: Host,
+        ref: ModelRef,
+        wire: Wire,
+        refusals: Refusals,
+        *,
+        remove_think: bool,
+        saw_thoughts: Callable[[str], None] = lambda _model_id: None,
+    ) -> None:
         self._host = host
         self._ref = ref
         self._wire = wire
         self._refusals = refusals
         # False would override the pipeline's own setting, so it is never sent (C4).
         self._remove_think = True if remove_think else None
+        self._saw_thoughts = saw_thoughts
 
     @property
     def id(self) -> str:
@@ -60,6 +71,8 @@ class HostModel:
                         reader.take_usage(event.usage)
                     if event.chunk is not None and (text := reader.feed(event.chunk)):
                         yield text
+            if reader.thought:
+                self._saw_thoughts(self.id)
         except HostCallFailed as failure:
             raise self._failed(failure) from failure
 

@@ -22,13 +22,13 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 
 from runner.callformats.without_thoughts import is_thought_alone, without_thoughts
 from runner.conversation.cut import sendable
+from runner.conversation.wire import THOUGHTS
 from runner.events import Json, Usage
 from runner.models.call_text import whole_pairs
 from runner.models.calls import Fragments, RawCall
 from runner.visible import is_readable, without_invisible
 
 _FINISH = "finish_reason"
-_REASONING = "reasoning_content"
 _CUT = frozenset({"length", "max_tokens"})
 _FILTERED = frozenset(
     {
@@ -115,6 +115,11 @@ class ReplyReader:
         self.on_begin: Callable[[], None] | None = None
         """Told once, when the first event comes."""
 
+    @property
+    def thought(self) -> bool:
+        """Whether thoughts came apart from the text."""
+        return bool(self._reasoning)
+
     def feed(self, chunk: MessageChunk | Message) -> str:
         """Take one chunk (content is a fragment); returns the visible characters it brought. The first half of one that
         was cut waits for the second (K5).
@@ -143,7 +148,7 @@ class ReplyReader:
     def close(self) -> Reply:
         fields = dict(self._fields)
         if self._reasoning:
-            fields[_REASONING] = sendable(whole_pairs("".join(self._reasoning)))
+            fields[THOUGHTS] = sendable(whole_pairs("".join(self._reasoning)))
         return Reply(
             text="".join(self._text),
             calls=self._calls.calls(),
@@ -167,7 +172,7 @@ class ReplyReader:
         for key, value in fields.items():
             if key == _FINISH:
                 self._finish = str(value).lower() if value else self._finish
-            elif key == _REASONING and isinstance(value, str):
+            elif key == THOUGHTS and isinstance(value, str):
                 self._reasoning.append(value)  # arrives in fragments; everything else is a snapshot
             else:
                 self._fields[key] = cast(Json, value)

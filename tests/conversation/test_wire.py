@@ -64,6 +64,25 @@ def test_C2_provider_fields_go_only_to_the_model_that_wrote_them() -> None:
     assert other.tool_calls and other.tool_calls[0].provider_specific_fields is None
 
 
+@pytest.mark.parametrize(
+    ("thinker", "fields", "expected"),
+    [
+        ("m", {"reasoning_content": "x"}, {"reasoning_content": "x"}),
+        ("m", None, {"reasoning_content": " "}),
+        ("n", {"reasoning_content": "x"}, {"reasoning_content": " "}),
+        ("nobody", None, None),
+    ],
+)
+def test_C2_a_model_that_thinks_reads_a_thought_beside_every_call(
+    thinker: str, fields: Mapping[str, Json] | None, expected: Mapping[str, Json] | None
+) -> None:
+    wire = Wire(thinks=lambda model_id: model_id == thinker)
+    reply, _ = wire.unit_messages([turn_with_calls("t", 1, "m", fields)], "m" if thinker == "nobody" else thinker)
+    assert reply.provider_specific_fields == expected
+    (words,) = wire.unit_messages([AssistantTurn("t", author="m")], thinker)
+    assert words.provider_specific_fields is None
+
+
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_C6_a_reply_of_calls_alone_has_no_content_rather_than_an_empty_one(text: str) -> None:
     reply, _ = Wire().unit_messages([turn_with_calls(text, 1)], "m")

@@ -19,9 +19,10 @@ ANY_JSON = st.recursive(
 
 def test_K7_what_one_run_learns_the_next_one_reads() -> None:
     noted: list[Json] = []
-    Habits(None, noted.append).learn("m1", Habit(numbered_ids=True, slow_start=True, helped={"all tools": 7.0}))
+    seen = Habit(numbered_ids=True, slow_start=True, helped={"all tools": 7.0}, thinks=True)
+    Habits(None, noted.append).learn("m1", seen)
     stored = json.loads(json.dumps(noted[-1]))
-    assert Habits(stored, noted.append).of("m1") == Habit(True, True, {"all tools": 7.0})
+    assert Habits(stored, noted.append).of("m1") == seen
     assert Habits(stored, noted.append).of("m2") == Habit()
 
 
@@ -43,10 +44,11 @@ def test_K7_of_many_models_the_newest_are_remembered() -> None:
     assert [again.of(f"m{number}").slow_start for number in (0, 23, 24, 39)] == [False, False, True, True]
 
 
-@given(ANY_JSON, st.dictionaries(st.sampled_from(["numbered_ids", "slow_start", "helped"]), ANY_JSON))
+@given(ANY_JSON, st.dictionaries(st.sampled_from(["numbered_ids", "slow_start", "helped", "thinks"]), ANY_JSON))
 def test_K7_a_stored_value_of_any_shape_is_read_without_harm(stored: Json, habit: dict[str, Json]) -> None:
     values: tuple[Json, ...] = (stored, {"m1": stored}, {"m1": habit})
     for value in values:
         known = Habits(value, lambda _: None).of("m1")
         assert isinstance(known.numbered_ids, bool)
+        assert isinstance(known.thinks, bool)
         assert all(isinstance(time, float) for time in known.helped.values())

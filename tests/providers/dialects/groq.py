@@ -7,7 +7,7 @@ from typing import ClassVar
 from tests.providers.chat_completions import ChatCompletions
 from tests.providers.dialect import Rule
 from tests.providers.dialects.openai import OpenAI
-from tests.providers.said import Heard
+from tests.providers.said import Heard, Json, Said
 
 _FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "reasoning"})
 
@@ -31,3 +31,7 @@ class Groq(ChatCompletions):
         Rule("known_fields_only", "janhq/jan#8136", _fields),
         *[rule for rule in OpenAI.rules if rule.name in ("schemas_are_objects", "calls_answered_at_once")],
     )
+
+    def whole(self, said: Said, heard: Heard) -> Json:
+        """LiteLLM reads the tier of every reply and fails where there is none."""
+        return {**super().whole(said, heard), "service_tier": "on_demand"}
