@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Final, Self
 
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 
@@ -165,9 +165,15 @@ def _both(first: Span | None, second: Span | None) -> Span | None:
     return Span(first.first, second.last)
 
 
+_BETWEEN: Final = AssistantTurn("…")
+
+
 class Alternation:
     """Makes of neighbours of one role one turn, as every provider wants it (B5); the same one each time, since counting
     goes by identity. In a conversation each message stays a unit of its own, so that older ones can go (F3).
+
+    Words of people right behind results (a follow-up in mid-run, a message after a run that broke off) get a reply of
+    nearly nothing before them: Mistral refuses a user's message behind a tool's.
     """
 
     def __init__(self) -> None:
@@ -178,6 +184,8 @@ class Alternation:
         result: list[Unit] = []
         for unit in units:
             joined = self._joined(result[-1], unit) if result else None
+            if not joined and isinstance(unit, UserTurn) and result and _ends_with_results(result[-1]):
+                result.append(_BETWEEN)
             result[-1 if joined else len(result) :] = [joined or unit]
         return tuple(result)
 
@@ -189,6 +197,10 @@ class Alternation:
         if key not in self._known:
             self._known[key] = first, second, _join(first, second)
         return self._known[key][2]
+
+
+def _ends_with_results(unit: Unit) -> bool:
+    return isinstance(unit, AssistantTurn) and bool(unit.calls)
 
 
 def _join(first: Unit, second: Unit) -> Unit | None:

@@ -167,7 +167,6 @@ GEMINI: dict[str, Break] = {
     "function_names": _declaration(name="find it"),
     "as_many_results_as_calls": lambda body: body["contents"][1]["parts"].append({"functionCall": {"name": "find"}}),
     "calls_follow_users": lambda body: body["contents"].insert(1, {"role": "model", "parts": [{"text": "I look."}]}),
-    "turns_alternate": lambda body: body["contents"].insert(0, {"role": "user", "parts": [{"text": "Hello?"}]}),
     "parts_are_not_empty": _part(3, text=""),
     "first_calls_are_signed": lambda body: (
         _cut(body["contents"]),

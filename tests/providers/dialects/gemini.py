@@ -126,13 +126,6 @@ def _calls_follow_users(heard: Heard) -> str | None:
     return None
 
 
-def _turns_alternate(heard: Heard) -> str | None:
-    for before, content in itertools.pairwise(_contents(heard.body)):
-        if before.get("role") == content.get("role"):
-            return "Please ensure that multiturn requests alternate between user and model."
-    return None
-
-
 def _parts_are_full(heard: Heard) -> str | None:
     for at, content in enumerate(_contents(heard.body)):
         if not content.get("parts"):
@@ -175,7 +168,6 @@ class Gemini(Dialect):
         Rule("function_names", "ai.google.dev, FunctionDeclaration", _names),
         Rule("as_many_results_as_calls", "google-gemini/gemini-cli#4217", _as_many_results),
         Rule("calls_follow_users", "GoogleCloudPlatform/generative-ai#368", _calls_follow_users),
-        Rule("turns_alternate", "ai.google.dev, Gemini 1.0 errors", _turns_alternate),
         Rule("parts_are_not_empty", "ai.google.dev, Content", _parts_are_full),
         Rule("first_calls_are_signed", "ai.google.dev, Thought signatures", _first_calls_signed),
     )
