@@ -31,6 +31,7 @@ from .long_chats import (
 from .scenes import assert_sound, host_with
 
 LEAK = "LEAKED-WORDS"
+FRAMED = f"Goal:\n- open {LEAK}\nFacts and identifiers:\n- vault QV-2931 in Oslo, Ann has the key, code 4711-88"
 LONG = "Facts and identifiers:\n" + "\n".join(f"- {LEAK} and much more about number {n} of them" for n in range(900))
 BAD: dict[str, Reply | str] = {
     "empty": "",
@@ -51,7 +52,7 @@ BAD: dict[str, Reply | str] = {
     "a refusal": f"I'm sorry, but I can't help with {LEAK} or anything like it. Is there something else?",
     "a refusal in Chinese": f"抱歉，我无法协助完成这个请求，其中包含{LEAK}等敏感内容。如果您有其他问题，请随时告诉我。",
     "empty headings": "Goal:\n- None\nConstraints:\n- None\nFacts and identifiers:\n- None",
-    "ended by a filter": Reply(f"Goal:\n- {LEAK} the vault " * 10, finish_reason="content_filter"),
+    "ended by a filter": Reply(f"{FRAMED} and", finish_reason="content_filter"),
     "a line for a long chat": "The user and the assistant talked about many things, and all of it went well.",
     "a failed call": Reply(error=Reason.API_ERROR),
     "a time-out": Reply(error=Reason.TIMEOUT),

@@ -165,7 +165,7 @@ async def test_K9_a_lead_in_before_the_answer_itself_is_shown_once_too(chunks: i
 async def test_K9_a_model_that_fails_while_its_repetition_is_held_back_gives_way_to_the_next() -> None:
     lead = "Let me check that for you."
     first = Reply(lead, tool_calls=[ToolCall("look")])
-    broken = Reply(chunks=[lead[:12], lead[12:]], error=Reason.API_ERROR, error_after=1)
+    broken = Reply(chunks=[lead[:12], lead[12:]], error=Reason.TIMEOUT, error_after=1)
     models = [Model("m1", [first, broken]), Model("m2", default="Noon.")]
     host = host_with(models=models, tools=[Tool("look", result="noon")])
     run = await host.say("What time is it?")
