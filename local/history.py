@@ -10,8 +10,9 @@ from runner.conversation.call_ids import CallIds
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Text, ToolCall, Unit, UserTurn, join_users
 from runner.tools.arguments import BROKEN_IN_HISTORY, Broken, read_arguments
-from runner.tools.catalogue import Catalogue, Entry, Kind, legal_name
+from runner.tools.catalogue import Catalogue, Entry, Kind
 from runner.tools.execute import Outcome
+from runner.tools.legal_names import legal_name
 from runner.tools.results import ErrorCode, Rendered, Renderer
 
 

@@ -67,7 +67,11 @@ async def assemble(
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
         knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
         sandbox_task = group.create_task(sandbox.open(ctx))
-    catalogue = offered(_catalogue(ctx, hide_sandbox=not sandbox.offered, reserved=reserved_names(settings)), answering)
+    # Tools that no run has seen yet take a millisecond each (L12).
+    granted = await asyncio.to_thread(
+        _catalogue, ctx, hide_sandbox=not sandbox.offered, reserved=reserved_names(settings)
+    )
+    catalogue = offered(granted, answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()

@@ -46,6 +46,7 @@ class Outbox:
         self._watch: Callable[[str], None] | None = None
         self._watched: str | None = None
         self._queue: deque[Event] = deque()
+        self._later: list[Log] = []
         self._pending: str | None = None
         self._sent_text: str | None = None
         self._sequence = 0
@@ -80,6 +81,7 @@ class Outbox:
         """Say nothing but the last words from here on: the Host closes a stopped run at its first result (G2)."""
         self._hushed = True
         self._queue.clear()
+        self._later.clear()
         self._pending = None
 
     def flush(self, *lines: Log) -> int | None:
@@ -91,6 +93,7 @@ class Outbox:
         """
         if self._pending is not None:
             self._take_pending()
+        self._queue.extend(self._taken_later())
         for line in lines:
             self.post(line)
         self._changed.set()
@@ -107,6 +110,11 @@ class Outbox:
         self._queue.append(event)
         self._changed.set()
 
+    def post_later(self, line: Log) -> None:
+        """A line that nobody waits for: it goes out behind the first text, or before the last words (D1)."""
+        if not self._hushed:
+            self._later.append(line)
+
     def finish(self, *last: Event) -> None:
         """The last events of the run, back to back: nothing is awaited between them (G1).
 
@@ -116,6 +124,7 @@ class Outbox:
         answer = next((event for event in last if isinstance(event, Answer)), None)
         if answer is not None and self._sequence and not self._hushed:
             self._queue.extend(self._snapshot(answer.text))
+        self._queue.extend(self._taken_later())
         self._queue.extend(last)
         self._finished = True
         self._changed.set()
@@ -164,7 +173,7 @@ class Outbox:
         except TimeoutError:
             return
 
-    def _snapshot(self, text: str) -> list[Snapshot]:
+    def _snapshot(self, text: str) -> list[Snapshot | Log]:
         """The snapshot of a text; none when it says nothing new, or when no frame can hold it."""
         if not self._deltas:
             return []
@@ -177,4 +186,8 @@ class Outbox:
         self._sent_text = text
         self._sequence += 1
         self._due = self._clock() + pause_after(text)
-        return [Snapshot(text, self._sequence)]
+        return [Snapshot(text, self._sequence), *self._taken_later()]
+
+    def _taken_later(self) -> list[Log]:
+        later, self._later = self._later, []
+        return later

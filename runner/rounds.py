@@ -51,8 +51,8 @@ class Round:
 class Rounds:
     """The tools of one run.
 
-    `count` is how many rounds there were so far, `tools` how many calls by the tool's name, `failed` how many of them
-    brought an error; `seconds` is what running them took.
+    `count` is how many rounds there were so far, `tools` how many calls by the tool's name for people, `failed` how
+    many of them brought an error; `seconds` is what running them took.
     `evidence`: what consoles and logs have told; None: nobody looks at them (S5).
     """
 
@@ -132,7 +132,7 @@ class Rounds:
     def _spoken(self, wanted: Sequence[WantedCall]) -> str:
         """The tools that a person waits for; in place of a question for a job, those that still run."""
         kept = self._executor.jobs
-        names = [call.name for call in wanted if call.name != jobs.JOB_OUTPUT]
+        names = [self.catalogue.label(call.name) for call in wanted if call.name != jobs.JOB_OUTPUT]
         if kept is not None and len(names) < len(wanted):
             names += [job.tool for job in kept.without_result]
         return ", ".join(dict.fromkeys(names))
@@ -155,7 +155,7 @@ class Rounds:
         )
         self._memory.add(outcomes)
         # What a model calls by a name of its own making may be anything.
-        self.tools.update(outcome.entry.name if outcome.entry else UNKNOWN for outcome in outcomes)
+        self.tools.update(outcome.entry.label if outcome.entry else UNKNOWN for outcome in outcomes)
         self.failed += sum(outcome.rendered.error is not None for outcome in outcomes)
         return Round(turn, _pictures(outcomes), outcomes, terminated, self._offers())
 

@@ -311,8 +311,8 @@ class _Run:
         models = authorised(around.settings.model.order, around.settings.model.reasoning, around.ctx.resources.models)
         bench = self._bench = Bench(around.host, Lineup(models), remove_think=around.settings.remove_think)
         start = await assemble(around.ctx, around.host, around.settings, around.sandbox, around.delivery.answering)
-        for note in start.notes:
-            around.warn(note)
+        if start.notes:
+            around.outbox.post_later(Log("; ".join(start.notes), "warning"))
         parts = self._parts = await make_parts(around, start, bench)
         self._closing = Closing(around, parts)
         async with parts.jobs.kept():

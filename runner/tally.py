@@ -23,7 +23,7 @@ _MOST_NAMES = 12
 class Tally:
     """The counts of one run. `seconds` in all, and of them waiting for models and for tools.
 
-    `turns`: model turns by model id, `tools`: calls by the tool's name as the model knows it. `usage` None: no provider
+    `turns`: model turns by model id, `tools`: calls by the tool's name for people. `usage` None: no provider
     said. `summaries` were written by a model, `digests` put together without one.
     """
 

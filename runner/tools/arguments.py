@@ -7,11 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from runner.conversation.cut import clip, sendable
 from runner.events import Json
 from runner.guards import restore_value
+from runner.tools.field_names import with_names
 from runner.tools.lenient_json import Unmendable, mend
 from runner.tools.schema_types import property_schema, takes_no_fields, types_of
 from runner.tools.schemas import check
@@ -65,21 +67,27 @@ class Strays(Enum):
 
 
 def read_arguments(
-    raw: object, schema: Mapping[str, Json], *, strict: bool = False, drop: Strays = Strays.KEPT
+    raw: object,
+    schema: Mapping[str, Json],
+    *,
+    strict: bool = False,
+    drop: Strays = Strays.KEPT,
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> Arguments | Broken:
     """Reads the arguments of a call as the model wrote them: a JSON text, or an object already.
 
     `""`, `null` and `{}` are no arguments. Never raises and never invents; mended arguments count only when the schema
     was evaluated and accepts them. `strict` (J3): no mending, and the schema has the last word over all arguments.
-    `drop`: what is dropped where the schema takes no fields (K5).
+    `drop`: what is dropped where the schema takes no fields (K5). `fields`: names of fields that were offered under
+    other ones (K3); the history keeps those.
     """
     try:
         given, mended = _values(raw, strict)
-        values = _without_strays(given, schema, drop)
+        values = _without_strays(with_names(given, fields), schema, drop)
         if not strict:
             values, decoded = _decoded(values, schema)
             mended = mended or decoded
-        text = canonical(values)
+        text = canonical(with_names(values, {own: offered for offered, own in fields.items()}))
     except _Unreadable as reason:
         return Broken(str(reason), _raw_text(raw))
     except ValueError:  # a number of thousands of digits in arguments that came as an object

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,19 +12,21 @@ from typing import Self
 from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
 
 from runner.conversation.cut import clip, sendable
+from runner.conversation.names import one_line
 from runner.conversation.request import ToolSpec
 from runner.events import Json
 from runner.guards import defang
-from runner.tools.offered_schema import offered_schema
+from runner.tools.legal_names import TOOL_NAME_CHARACTERS, is_tool_name, stem, with_digest
+from runner.tools.offered_schema import Offer, Unofferable
+from runner.tools.seen_schemas import SEEN
 
 SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
 """Builtin tools that need a bound Box."""
 
 DESCRIPTION_CHARACTERS = 4_000
-_NAME_CHARACTERS = 64
 _NEAR_NAMES = 3
-_LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}", re.ASCII)
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+", re.ASCII)
+_NOTED = 8
+"""So many tools of one kind are named in the log; the others are counted."""
 _READING_NAMES = re.compile(r"(?:get|list|read|search|event_get|platform_get)_")
 _READING_BUILTINS = frozenset({"read", "glob", "grep"})
 _SENDING_TOOLS = frozenset({"event_reply", "platform_send_message"})
@@ -58,7 +59,8 @@ class Entry:
     `changes_things` marks the platform tools of J3: strict arguments, no
     repair, once for a call. `lane`: calls of one lane never run beside each other (`activate`, platform tools). `own`:
     a tool of the loop itself, which the Host does not know. `untold`: the Host gave no schema, so the tool may take
-    more than anybody was told.
+    more than anybody was told. `own_schema` is what arguments are checked against where the offered one says less, and
+    `fields` maps offered names of fields to the tool's own ones (K3).
     """
 
     spec: ToolSpec
@@ -70,6 +72,8 @@ class Entry:
     lane: str | None = None
     own: bool = False
     untold: bool = False
+    own_schema: Mapping[str, Json] | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -79,6 +83,21 @@ class Entry:
     def acts_once(self) -> bool:
         """Whether it does something on the platform, be it only sending: what is wished once is done once (J3, K4)."""
         return self.kind is Kind.PLATFORM and not self.read_only
+
+    @property
+    def label(self) -> str:
+        """The name for people: the tool's own one where that cannot be sent to a model (D1). One line, harmless."""
+        return self.name if is_tool_name(self.host_name) else one_line(self.host_name) or self.name
+
+    @property
+    def named(self) -> str:
+        """The name for models, who also read the tool's own one in prompts (D1)."""
+        return self.name if self.label == self.name else f"{self.name} ({self.label})"
+
+    @property
+    def accepts(self) -> Mapping[str, Json]:
+        """The schema that arguments are checked against."""
+        return self.spec.parameters if self.own_schema is None else self.own_schema
 
     @property
     def is_sandbox(self) -> bool:
@@ -94,19 +113,22 @@ class Catalogue:
     _by_name: Mapping[str, Entry] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {entry.name: entry for entry in self.entries})
+        named = {entry.host_name: entry for entry in self.entries if not is_tool_name(entry.host_name)}
+        object.__setattr__(self, "_by_name", named | {entry.name: entry for entry in self.entries})
 
     @classmethod
     def build(cls, resources: Sequence[ToolResource], *, hide_sandbox: bool, reserved: Iterable[str] = ()) -> Self:
         """Only tools granted for `call` (no operations listed = all of them); see `Entry` for what is derived.
 
         `hide_sandbox` leaves out the builtin sandbox tools (H1). `reserved` names are never given to a tool: the
-        loop's own pseudo-tools. Deterministic: the same resources give the same names.
+        loop's own pseudo-tools. Deterministic: the same resources give the same names. Takes a millisecond for each new
+        tool: call it in a thread where there may be many (L12).
         """
-        notes: list[str] = []
+        notes = _Notes()
         granted = list(_callable(resources, hide_sandbox, notes))
         names = _Names(reserved, (tool.tool_name for tool in granted))
-        return cls(tuple(_entry(tool, names, notes) for tool in granted), tuple(notes))
+        entries = (_entry(tool, names, notes) for tool in granted)
+        return cls(tuple(entry for entry in entries if entry is not None), notes.lines())
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -115,8 +137,13 @@ class Catalogue:
         return len(self.entries)
 
     def get(self, name: str) -> Entry | None:
-        """The tool of that name as the model knows it."""
+        """The tool of that name as the model knows it, or its own name where that cannot be sent."""
         return self._by_name.get(name)
+
+    def label(self, name: str) -> str:
+        """The name for people of the tool that a model calls so (D1); what a model made up stays."""
+        entry = self.get(name)
+        return entry.label if entry else name
 
     def has_host_tool(self, host_name: str) -> bool:
         """Whether the Host's tool of that name is on offer (for example `activate`)."""
@@ -128,8 +155,9 @@ class Catalogue:
 
     def near(self, name: str) -> tuple[str, ...]:
         """The names most like one that does not exist, best first."""
-        found = difflib.get_close_matches(name[:_NAME_CHARACTERS].lower(), self._by_name, n=_NEAR_NAMES, cutoff=0.5)
-        return tuple(found)
+        known = [entry.name for entry in self.entries]
+        near = difflib.get_close_matches(name[:TOOL_NAME_CHARACTERS].lower(), known, n=_NEAR_NAMES, cutoff=0.5)
+        return tuple(near)
 
     def with_own(self, entry: Entry) -> Catalogue:
         """The same catalogue with a tool of the loop itself; its name must have been reserved."""
@@ -154,13 +182,13 @@ def _is_sandbox(tool: ToolResource) -> bool:
     return tool.tool_type == Kind.BUILTIN and tool.tool_name in SANDBOX_TOOLS
 
 
-def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: list[str]) -> Iterator[ToolResource]:
+def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: _Notes) -> Iterator[ToolResource]:
     seen: list[ToolResource] = []
     for tool in resources:
         if not may_be_called(tool):
             continue
         if not tool.tool_name:
-            notes.append("a tool without a name was left out")
+            notes.add("left out", "a tool without a name")
             continue
         if hide_sandbox and _is_sandbox(tool):
             continue
@@ -168,35 +196,47 @@ def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: list
         if tool in twins:
             continue
         if twins:
-            notes.append(f"two sources offer a tool named {_loggable(tool.tool_name)}")
+            notes.add("offered by two sources", _loggable(tool.tool_name))
         seen.append(tool)
         yield tool
 
 
-def _entry(tool: ToolResource, names: _Names, notes: list[str]) -> Entry:
+def _entry(tool: ToolResource, names: _Names, notes: _Notes) -> Entry | None:
+    offer = SEEN.offer(tool.parameters)
+    if isinstance(offer, Unofferable):
+        notes.add("left out", f"{_loggable(tool.tool_name)}: {offer.why}")
+        return None
     kind = Kind(tool.tool_type) if tool.tool_type in set(Kind) else Kind.PLUGIN
     name = names.give(tool.tool_name, kind)
-    schema, note = offered_schema(tool.parameters)
-    if note:
-        notes.append(f"tool {name}: {note}")
+    if offer.note:
+        notes.add("changed", f"{name}: {offer.note}")
     if name != tool.tool_name:
-        notes.append(f"tool {_loggable(tool.tool_name)} is offered as {name}")
-    description = defang(sendable(clip(tool.description or "", DESCRIPTION_CHARACTERS).text))
+        notes.add("renamed", f"{_loggable(tool.tool_name)} is offered as {name}")
+    own_name = "" if is_tool_name(tool.tool_name) else one_line(tool.tool_name)
     return Entry(
-        spec=ToolSpec(name, description, schema, altered=_is_altered(tool.parameters, schema)),
+        spec=ToolSpec(
+            name,
+            _description(own_name, tool.description or "", offer),
+            offer.schema,
+            altered=offer.schema is not offer.own,
+        ),
         host_name=tool.tool_name,
         kind=kind,
         read_only=_reads(tool.tool_name, kind),
         known_to_read=_known_to_read(tool.tool_name, kind),
         changes_things=_changes_things(tool.tool_name, kind),
         lane=_lane(tool.tool_name, kind),
+        own_schema=None if offer.schema is offer.own else offer.own,
+        fields=offer.fields,
         untold=tool.parameters is None,
     )
 
 
-def _is_altered(own: Mapping[str, Json] | None, offered: Mapping[str, Json]) -> bool:
-    """Whether the offered schema says something else than the tool's own; that of no fields is no change."""
-    return {"type": "object", "properties": {}, **(own or {})} != offered
+def _description(own_name: str, description: str, offer: Offer) -> str:
+    """The tool's own name where it cannot be sent, its description, and what the offered schema has no word for."""
+    beginning = ": ".join(filter(None, [own_name, description]))
+    room = DESCRIPTION_CHARACTERS - len(offer.told) - 1
+    return defang(sendable("\n".join(filter(None, [clip(beginning, room).text, offer.told]))))
 
 
 def _reads(host_name: str, kind: Kind) -> bool:
@@ -225,19 +265,26 @@ def _lane(host_name: str, kind: Kind) -> str | None:
     return None
 
 
-def legal_name(name: str) -> str:
-    """A name that every provider takes, as near to a made-up one as can be: for the history (D3)."""
-    return name if _LEGAL_NAME.fullmatch(name) else _stem(name)[:_NAME_CHARACTERS] or "unknown_tool"
-
-
-def _stem(name: str) -> str:
-    """The legal letters of a name; Gemini wants a letter or an underscore first. May be empty, or too long."""
-    stem = _ILLEGAL.sub("_", name).strip("_-")
-    return f"tool_{stem}" if stem and not stem[0].isalpha() else stem
-
-
 def _loggable(name: str) -> str:
     return repr(sendable(name[:80]))
+
+
+class _Notes:
+    """What was done to the tools, by kind: one line for each, however many tools there are (D1)."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, list[str]] = {}
+
+    def add(self, kind: str, what: str) -> None:
+        self._told.setdefault(kind, []).append(what)
+
+    def lines(self) -> tuple[str, ...]:
+        return tuple(f"tools {kind}: {_some(told)}" for kind, told in self._told.items())
+
+
+def _some(told: Sequence[str]) -> str:
+    more = len(told) - _NOTED
+    return ", ".join([*told[:_NOTED], *([f"and {more} more"] if more > 0 else [])])
 
 
 class _Names:
@@ -249,7 +296,7 @@ class _Names:
 
     def __init__(self, reserved: Iterable[str], host_names: Iterable[str]) -> None:
         self._used = set(reserved)
-        self._kept = {name for name in host_names if _LEGAL_NAME.fullmatch(name)}
+        self._kept = {name for name in host_names if is_tool_name(name)}
 
     def give(self, host_name: str, kind: Kind) -> str:
         for name in self._wishes(host_name, kind):
@@ -261,16 +308,15 @@ class _Names:
     def _wishes(self, host_name: str, kind: Kind) -> Iterator[str]:
         if host_name in self._kept:
             yield host_name
-            stem = f"{host_name}_{kind.value}"[:_NAME_CHARACTERS]
+            wish = f"{host_name}_{kind.value}"[:TOOL_NAME_CHARACTERS]
         else:
-            digest = hashlib.sha256(host_name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            stem = _stem(host_name)
-            if stem and len(stem) <= _NAME_CHARACTERS and host_name.isascii():
-                yield stem
-            stem = f"{stem[: _NAME_CHARACTERS - 9] or 'tool'}_{digest}"
-        yield stem
+            legal = stem(host_name, "tool")
+            if legal and len(legal) <= TOOL_NAME_CHARACTERS and host_name.isascii():
+                yield legal
+            wish = with_digest(host_name, "tool")
+        yield wish
         number = 2
         while True:
             ending = f"_{number}"
-            yield stem[: _NAME_CHARACTERS - len(ending)] + ending
+            yield wish[: TOOL_NAME_CHARACTERS - len(ending)] + ending
             number += 1

@@ -207,7 +207,7 @@ class Batch:
             if await executor.jobs.ended(task, executor.soft_seconds):
                 self._finish(at, task.result())
                 return None
-            job = executor.jobs.keep(task, ready.entry.name, began, slots.pop_all().close)
+            job = executor.jobs.keep(task, ready.entry.label, began, slots.pop_all().close)
         await self._go_on(at, ready, job)
         return job
 
@@ -251,9 +251,9 @@ class Batch:
                 return renderer.error(ErrorCode.FAILED, failure.text, said_by=entry.name)
 
     def _start(self, at: int, values: dict[str, Json]) -> None:
-        call = self._prepared[at].call
+        prepared = self._prepared[at]
         self._started.add(at)
-        self._executor.on_event(ToolStarted(call.id, call.name, started_payload(values)))
+        self._executor.on_event(ToolStarted(prepared.call.id, _label(prepared), started_payload(values)))
 
     def _finish(self, at: int, rendered: Rendered, job: Job | None = None) -> None:
         prepared = self._prepared[at]
@@ -262,7 +262,7 @@ class Batch:
         if rendered.error:
             error = f"{rendered.error.value}: {error}"
         result = None if rendered.error else rendered.event_payload
-        self._executor.on_event(ToolFinished(prepared.call.id, prepared.call.name, result, error))
+        self._executor.on_event(ToolFinished(prepared.call.id, _label(prepared), result, error))
 
     def _close_open(self, code: ErrorCode, why: str) -> None:
         for at in range(len(self._prepared)):
@@ -291,6 +291,11 @@ def _once(prepared: Iterable[Ready | Refused]) -> Iterator[Ready | Refused]:
                 each = Refused(each.call, ErrorCode.LIMIT, SAID_BEFORE, each.entry)
             last[changes] = said
         yield each
+
+
+def _label(prepared: Ready | Refused) -> str:
+    """The tool's name as people know it (D1)."""
+    return prepared.entry.label if prepared.entry else prepared.call.name
 
 
 def _timed_out(seconds: float | None) -> str:

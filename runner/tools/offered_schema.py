@@ -1,102 +1,99 @@
-"""A tool's parameter schema, made fit to be shown to a model (D1, S7)."""
+"""What of a tool's schema is offered to a model: the part of JSON Schema that every provider takes (D1, K3)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from runner.conversation.cut import head, sendable
 from runner.events import Json
-from runner.guards import defang
+from runner.tools.own_schema import own_schema
+from runner.tools.schema_subset import Subset
 
-_MAX_DEPTH = 32
-_MAX_NODES = 5_000
-_MAX_CHARACTERS = 60_000
-_DESCRIPTION_CHARACTERS = 2_000
 _NO_ARGUMENTS: dict[str, Json] = {"type": "object", "properties": {}}
-_MAPS_OF_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
-_WORDS = frozenset({"description", "title", "$comment"})
+_WORDS = ("title", "description")
+_REFERENCES_TRIED = (12, 3, 1)
+_NODES = 200
 
 
-def offered_schema(parameters: object) -> tuple[dict[str, Json], str | None]:
-    """The schema of an object, and a line for the log where something had to change.
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool's arguments. `schema` is offered, `own` is what arguments are checked against.
 
-    None means no arguments. Bounded: 32 levels, 5,000 nodes, 60,000 characters; what is beyond becomes "anything".
-    Texts are made inert, fields with control markers in their names are dropped, and a `$ref` that leaves the
-    schema becomes "anything" too.
+    `told` belongs into the tool's description: what the offered schema has no word for. `fields` maps offered names of
+    fields to the tool's own ones where they differ. `note` is for the log.
     """
+
+    schema: Mapping[str, Json]
+    own: Mapping[str, Json]
+    told: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unofferable:
+    """A tool that no model can be told how to call; `why` is for the log."""
+
+    why: str
+
+
+def offered_schema(parameters: Mapping[str, Any] | None) -> Offer | Unofferable:
+    """The schema to offer. None means no arguments. Never raises."""
     if parameters is None:
-        return dict(_NO_ARGUMENTS), None
-    if not isinstance(parameters, Mapping):
-        return dict(_NO_ARGUMENTS), "its parameters are no schema; it is offered without arguments"
-    if parameters.get("type", "object") != "object":
-        return dict(_NO_ARGUMENTS), "its schema is not that of an object; it is offered without arguments"
-    cleaner = _Cleaner()
-    schema = cleaner.schema(parameters, 0)
-    schema["type"] = "object"
-    if not isinstance(schema.get("properties"), dict):
-        schema["properties"] = {}
-    return schema, cleaner.note()
+        return Offer(_NO_ARGUMENTS, _NO_ARGUMENTS)
+    own, note = own_schema(parameters)
+    subset, made = _converted(own)
+    if made is None:
+        return Unofferable("nothing meets its schema")
+    if (made := _object_of(made)) is None:
+        return Unofferable("its schema is not that of an object")
+    told = made.pop("description", "")
+    made.update({word: own[word] for word in _WORDS if isinstance(own.get(word), str)})
+    if isinstance(own.get("default"), dict):
+        made["default"] = own["default"]
+    made.setdefault("properties", {})
+    if subset.cut and note is None:
+        note = "its schema was changed: it is too large"
+    schema = _in_order(made, own)
+    return Offer(own if schema == own else schema, own, str(told), subset.names.own, note)
 
 
-class _Cleaner:
-    def __init__(self) -> None:
-        self._nodes = 0
-        self._characters = 0
-        self._changes: set[str] = set()
+def _converted(own: Mapping[str, Json]) -> tuple[Subset, dict[str, Json] | None]:
+    """The schema with its references told out, as far as that stays within three times its size."""
+    nodes = _NODES + 3 * _count(dict(own))
+    for references in _REFERENCES_TRIED:
+        subset = Subset(own, nodes=nodes, references=references)
+        made = subset.convert()
+        if not subset.cut:
+            break
+    return subset, made
 
-    def note(self) -> str | None:
-        return f"its schema was changed: {', '.join(sorted(self._changes))}" if self._changes else None
 
-    def schema(self, node: Mapping[Any, Any], depth: int) -> dict[str, Json]:
-        reference = node.get("$ref")
-        if reference is not None and not (isinstance(reference, str) and reference.startswith("#")):
-            self._changes.add("a reference to elsewhere was replaced")
-            return {}
-        clean: dict[str, Json] = {}
-        for key, value in node.items():
-            if not isinstance(key, str) or not self._fits(key, depth):
-                continue
-            if key in _WORDS and isinstance(value, str):
-                clean[key] = self._text(head(value, _DESCRIPTION_CHARACTERS))
-            elif key in _MAPS_OF_SCHEMAS and isinstance(value, Mapping):
-                clean[key] = self._named(value, depth + 1)
-            else:
-                clean[key] = self._value(value, depth + 1)
-        return clean
+def _object_of(made: dict[str, Json]) -> dict[str, Json] | None:
+    """What of a schema is for objects: arguments are nothing else."""
+    branches = made.get("anyOf", [made])
+    for branch in branches if isinstance(branches, list) else ():
+        if isinstance(branch, dict) and branch.get("type", "object") == "object":
+            return {**branch, "type": "object"}
+    return None
 
-    def _named(self, parts: Mapping[Any, Any], depth: int) -> dict[str, Json]:
-        clean: dict[str, Json] = {}
-        for name, part in parts.items():
-            if not isinstance(name, str) or defang(name) != name or sendable(name) != name:
-                self._changes.add("a field with an unusable name was dropped")
-            elif self._fits(name, depth):
-                clean[name] = self.schema(part, depth + 1) if isinstance(part, Mapping) else self._value(part, depth)
-        return clean
 
-    def _value(self, value: Any, depth: int) -> Json:
-        if isinstance(value, Mapping):
-            return self.schema(value, depth) if self._fits("", depth) else {}
-        if isinstance(value, list | tuple):
-            return [self._value(item, depth + 1) for item in value if self._fits("", depth)]
-        if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, float) and not math.isfinite(value):
-            return None
-        return value if isinstance(value, bool | int | float) else None
+def _count(value: Json) -> int:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_count, parts))
 
-    def _text(self, text: str) -> str:
-        room = max(0, _MAX_CHARACTERS - self._characters)
-        self._characters += len(text)
-        if len(text) > room:
-            self._changes.add("it is too large")
-        return sendable(head(defang(text), room))
 
-    def _fits(self, name: str, depth: int) -> bool:
-        self._nodes += 1
-        self._characters += len(name)
-        if depth <= _MAX_DEPTH and self._nodes <= _MAX_NODES and self._characters <= _MAX_CHARACTERS:
-            return True
-        self._changes.add("it is too deep" if depth > _MAX_DEPTH else "it is too large")
-        return False
+def _in_order(made: dict[str, Json], own: Mapping[str, Json]) -> dict[str, Json]:
+    """The same schema with everything in the order of the tool's own, so that one which needs no change has its very
+    bytes."""
+    names = [*(name for name in own if name in made), *(name for name in made if name not in own)]
+    return {name: _part_in_order(made[name], own.get(name)) for name in names}
+
+
+def _part_in_order(made: Json, own: Json) -> Json:
+    if isinstance(made, dict) and isinstance(own, dict):
+        return _in_order(made, own)
+    if isinstance(made, list) and isinstance(own, list) and len(made) == len(own):
+        return [_part_in_order(part, other) for part, other in zip(made, own, strict=True)]
+    return made

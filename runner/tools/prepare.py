@@ -11,8 +11,9 @@ from runner.conversation.cut import clip
 from runner.conversation.units import ToolCall
 from runner.events import Json
 from runner.tools.arguments import BROKEN_IN_HISTORY, Arguments, Broken, Strays, read_arguments
-from runner.tools.catalogue import Catalogue, Entry, legal_name
+from runner.tools.catalogue import Catalogue, Entry
 from runner.tools.compact import compact_schema
+from runner.tools.legal_names import legal_name
 from runner.tools.results import ErrorCode
 
 _SCHEMA_CHARACTERS = 2_000
@@ -66,8 +67,9 @@ def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
         return _unknown(wanted, catalogue)
     if entry.changes_things and not wanted.certain:
         return _refused(wanted, entry, "this tool changes things, so its call must be written plainly and exactly")
+    wanted = replace(wanted, name=entry.name)
     drop = Strays.MARKED if entry.acts_once or entry.untold else Strays.ANY
-    read = read_arguments(wanted.arguments, entry.spec.parameters, strict=entry.changes_things, drop=drop)
+    read = read_arguments(wanted.arguments, entry.accepts, strict=entry.changes_things, drop=drop, fields=entry.fields)
     if isinstance(read, Broken):
         return _refused(wanted, entry, read.problem)
     if read.problems:
@@ -77,9 +79,9 @@ def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
 
 def _notes(entry: Entry, read: Arguments) -> Iterator[str]:
     if read.unchecked:
-        yield f"tool {entry.name}: its arguments were not validated: {read.unchecked}"
+        yield f"tool {entry.label}: its arguments were not validated: {read.unchecked}"
     if read.stray:
-        yield f"tool {entry.name} takes no arguments: those that the model gave it were dropped"
+        yield f"tool {entry.label} takes no arguments: those that the model gave it were dropped"
 
 
 def _call(wanted: WantedCall, arguments: str) -> ToolCall:
@@ -100,7 +102,7 @@ def _unknown(wanted: WantedCall, catalogue: Catalogue) -> Refused:
 def _refused(wanted: WantedCall, entry: Entry, problem: str, read: Arguments | None = None) -> Refused:
     expected = json.dumps(compact_schema(entry.spec.parameters), ensure_ascii=False, separators=(",", ":"))
     text = (
-        f"the arguments of {entry.name} cannot be used: {problem}. Nothing was run. "
+        f"the arguments of {entry.named} cannot be used: {problem}. Nothing was run. "
         f"Expected is an object of this schema: {clip(expected, _SCHEMA_CHARACTERS).text}"
     )
     return Refused(_call(wanted, read.text if read else BROKEN_IN_HISTORY), ErrorCode.INVALID_ARGUMENTS, text, entry)

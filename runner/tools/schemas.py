@@ -24,6 +24,7 @@ from jsonschema.validators import extend, validator_for
 
 from runner.conversation.cut import clip, sendable
 from runner.events import Json
+from runner.tools.schema_merging import is_number
 
 _MAX_DEPTH = 48
 _MAX_NODES = 20_000
@@ -137,8 +138,53 @@ def _guarded(base: type[Validator]) -> type[Validator]:
     keywords["pattern"] = _counted(_pattern)
     if "uniqueItems" in keywords:
         keywords["uniqueItems"] = _only_short(keywords["uniqueItems"])
+    if "prefixItems" in keywords:
+        keywords |= {name: _as_written(keywords[name], *older) for name, older in _OLDER.items()}
     guarded: type[Validator] = extend(base, validators=keywords)  # type: ignore[no-untyped-call]  # the library leaves this one untyped
     return guarded
+
+
+def _as_written(keyword: _Keyword, older: type, meant: _Keyword) -> _Keyword:
+    """Many schemas name no dialect, and speak an older one than is read then."""
+
+    def read(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        yield from (meant if isinstance(value, older) else keyword)(validator, value, instance, schema) or ()
+
+    return read
+
+
+def _items_by_position(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """`items` as a list, before draft 2020-12."""
+    if not isinstance(instance, list):
+        return
+    rest = schema.get("additionalItems", True)
+    for place, item in enumerate(instance):
+        yield from validator.descend(item, value[place] if place < len(value) else rest, path=place)
+
+
+def _above_minimum(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """`exclusiveMinimum: true` of draft 4 speaks of `minimum`."""
+    if value and is_number(instance) and is_number(schema.get("minimum")) and instance == schema["minimum"]:
+        yield ValidationError("not above")
+
+
+def _below_maximum(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if value and is_number(instance) and is_number(schema.get("maximum")) and instance == schema["maximum"]:
+        yield ValidationError("not below")
+
+
+def _nothing(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """`required: true` at a field, as in draft 3: what it asks for stands in no list."""
+    yield from ()
+
+
+_OLDER: Mapping[str, tuple[type, _Keyword]] = {
+    "items": (list, _items_by_position),
+    "exclusiveMinimum": (bool, _above_minimum),
+    "exclusiveMaximum": (bool, _below_maximum),
+    "required": (bool, _nothing),
+}
+"""Keywords with the type that their value has in an older dialect, and what it means there."""
 
 
 def _counted(keyword: _Keyword, cost: int = 1) -> _Keyword:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from typing import Any
 
 import pytest
 
+from config.locales import Locale
+from config.notices import Notice, say
+from runner.tools.catalogue import Catalogue
 from tests.host import (
     Fault,
     Model,
@@ -17,6 +21,7 @@ from tests.host import (
     Tool,
     ToolCall,
 )
+from tests.tools.provider_subset import faults
 
 from .scenes import assert_sound, broken_rules, calls, host_with, results
 
@@ -64,6 +69,79 @@ async def test_D1_names_that_come_out_the_same_stay_apart() -> None:
     run = await host.say("go")
     assert (len(first.calls), len(second.calls)) == (1, 1)
     assert ["dot" in results(run)[0], "slash" in results(run)[1]] == [True, True]
+    await assert_sound(host, run)
+
+
+async def test_D1_people_read_a_tools_own_name_in_notices_ledger_and_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.0)
+    tool = Tool("天气", fn=lambda: asyncio.sleep(0.5, "sunny"))
+    host = host_with(replies=[lambda request: calls(request.tool_names[0]), "Done."], tools=[tool])
+    run = await host.say("go")
+    alias = run.requests[0].tool_names[0]
+    assert say(Notice.TOOL_RUNNING, Locale.EN_US, tool="天气") in "".join(run.deltas)
+    assert [event["tool_name"] for event in run.of("tool.call.started", "tool.call.completed")] == ["天气"] * 2
+    assert any("天气 1" in line for line in run.logs)
+    assert not any(alias in text for text in (*run.deltas, *run.logs[-2:]))
+    await assert_sound(host, run)
+
+
+async def test_D1_renamed_tools_cost_no_result_before_the_first_text_and_one_line_in_all() -> None:
+    plain, chinese = [
+        host_with(replies=[Reply("answer", chunks=3)], tools=[Tool(f"{name}{n}") for n in range(60)])
+        for name in ("tool", "工具")
+    ]
+    before = [(await host.say("hi")).types.index("message.delta") for host in (plain, chinese)]
+    assert before[0] == before[1]
+    told = [[line for line in host.runs[0].logs if "offered" in line] for host in (plain, chinese)]
+    assert [len(lines) for lines in told] == [0, 1]
+
+
+async def test_L12_tools_are_converted_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    build = Catalogue.build
+
+    def spied(*given: Any, **named: Any) -> Catalogue:
+        threads.append(threading.get_ident())
+        return build(*given, **named)
+
+    monkeypatch.setattr(Catalogue, "build", spied)
+    host = host_with(replies=["ok"], tools=[Tool("look")])
+    await host.say("hi")
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+async def test_K3_what_is_offered_is_taken_everywhere_and_arguments_meet_the_tools_own_schema() -> None:
+    parameters = {
+        "properties": {"raw": True, "tags": {"type": "array"}, "城市": {"type": "string", "pattern": "^[^0-9]+$"}},
+        "anyOf": [{"required": ["raw"]}, {"required": ["城市"]}],
+    }
+    tool = Tool("find", result="found", parameters=parameters)
+
+    def reply(request: ModelRequest) -> Reply:
+        (city,) = [name for name in request.funcs[0]["parameters"]["properties"] if name.startswith("field_")]
+        done = sum(message["role"] == "tool" for message in request.messages)
+        given = [{city: "7"}, {"tags": []}, {city: "北京"}]
+        return Reply(tool_calls=[ToolCall("find", given[done], id=f"c{done}")]) if done < 3 else Reply("Done.")
+
+    host = host_with(models=[Model("m1", default=reply)], tools=[tool])
+    run = await host.say("go")
+    offered = run.requests[0].funcs[0]
+    assert faults(offered["parameters"]) == []
+    assert "One of these ways: raw; field_" in offered["description"]
+    assert [text.startswith("Error [invalid_arguments]") for text in results(run)] == [True, True, False]
+    assert tool.calls == [{"城市": "北京"}]
+    assert run.requests[0].funcs == run.requests[-1].funcs
+    await assert_sound(host, run)
+
+
+async def test_K3_a_tool_that_cannot_be_told_is_left_out_with_one_line() -> None:
+    host = host_with(replies=["ok"], tools=[Tool("look"), Tool("odd", parameters={"type": "array"})])
+    run = await host.say("hi")
+    assert run.requests[0].tool_names == ["look"]
+    assert [line for line in run.logs if "odd" in line] == [
+        "tools left out: 'odd': its schema is not that of an object"
+    ]
     await assert_sound(host, run)
 
 

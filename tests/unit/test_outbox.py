@@ -104,6 +104,27 @@ def test_C6_the_last_snapshot_equals_the_answer_and_the_end_follows_at_once(
     assert not sent or not text.strip() or sent[-1] == text
 
 
+async def test_D1_a_line_that_nobody_waits_for_goes_out_behind_the_first_text_or_before_the_last_words() -> None:
+    clock = Clock()
+    reader = Reader(Outbox(clock), clock)
+    reader.outbox.post_later(Log("renamed"))
+    reader.ready()
+    assert reader.events == []
+    reader.outbox.show("Hi")
+    reader.ready()
+    assert reader.events == [Snapshot("Hi", 1), Log("renamed")]
+    reader.outbox.post_later(Log("late"))
+    reader.outbox.finish(Answer("Hi"), Completed())
+    assert reader.ready()
+    assert reader.events[2:] == [Log("late"), Answer("Hi"), Completed()]
+    hushed = Reader(Outbox(clock), clock)
+    hushed.outbox.post_later(Log("renamed"))
+    hushed.outbox.hush()
+    hushed.outbox.finish(Failed("stopped", "cancelled"))
+    assert hushed.ready()
+    assert hushed.events == [Failed("stopped", "cancelled")]
+
+
 async def test_C6_the_first_text_goes_out_at_once() -> None:
     clock = Clock()
     reader = Reader(Outbox(clock), clock)

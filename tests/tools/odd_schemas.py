@@ -1,0 +1,173 @@
+"""Schemas as strangers write them, well formed and not, and values that they may let through (K3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+NAMES = st.sampled_from(["a", "b", "kind", "城市", "filter[id]", "", "x" * 70, "$top"])
+SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, "", "a", "b", "abc", "天"])
+JSON = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
+)
+
+
+def _some(**parts: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=parts)
+
+
+def _with(base: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    return {**base, **more}
+
+
+_small = st.integers(0, 3)
+_strings = _some(
+    minLength=_small,
+    maxLength=st.integers(1, 2_000),
+    pattern=st.sampled_from(["^a", "b$", "天"]),
+    format=st.sampled_from(["date-time", "uri"]),
+    enum=st.lists(st.sampled_from(["a", "b", "", "abc"]), min_size=1, max_size=3),
+)
+_numbers = _some(
+    minimum=st.integers(-2, 1),
+    maximum=st.integers(0, 3),
+    exclusiveMinimum=st.sampled_from([-1, 0, 0.5]),
+    multipleOf=st.sampled_from([1, 0.5]),
+    enum=st.lists(st.sampled_from([0, 1, 1.0, 0.5, -1]), min_size=1, max_size=3),
+)
+_simple = (
+    st.builds(_with, st.just({"type": "string"}), _strings)
+    | st.builds(_with, st.sampled_from([{"type": "integer"}, {"type": "number"}]), _numbers)
+    | st.sampled_from([{"type": "boolean"}, {"type": "null"}, {}, True, {"type": ["string", "null"]}, {"const": "a"}])
+    | st.builds(lambda values: {"enum": values}, st.lists(SCALARS, min_size=1, max_size=4))
+    | st.builds(lambda name: {"$ref": f"#/$defs/{name}"}, st.sampled_from(["tree", "word"]))
+)
+
+
+def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Schemas of objects, with fields of `inner`."""
+    parts = _some(
+        properties=st.dictionaries(NAMES, inner | st.just(False), max_size=3),
+        required=st.lists(NAMES, max_size=2, unique=True),
+        additionalProperties=st.booleans() | inner,
+        minProperties=_small,
+        dependentRequired=st.dictionaries(NAMES, st.lists(NAMES, max_size=2), max_size=1),
+        description=st.sampled_from(["", "what it is"]),
+        default=JSON,
+        title=st.just("T"),
+    )
+    return st.builds(_with, st.sampled_from([{"type": "object"}, {"type": ["object", "null"]}]), parts)
+
+
+def _arrays(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    plain = _some(items=inner | st.booleans(), minItems=_small, maxItems=st.integers(0, 300), uniqueItems=st.booleans())
+    tuples = st.builds(lambda parts: {"prefixItems": parts, "items": False}, st.lists(inner, min_size=1, max_size=3))
+    return st.builds(_with, st.just({"type": "array"}), plain | tuples)
+
+
+def _combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    several = st.lists(inner, min_size=1, max_size=3)
+    keyword = st.sampled_from(["anyOf", "oneOf", "allOf"])
+    return st.builds(lambda word, parts: {word: parts}, keyword, several) | st.builds(
+        lambda base, word, parts: {**base, word: parts}, objects(inner), keyword, several
+    )
+
+
+SCHEMAS = st.recursive(_simple, lambda inner: objects(inner) | _arrays(inner) | _combined(inner), max_leaves=12)
+DEFINITIONS = {
+    "word": {"type": "string", "minLength": 1},
+    "tree": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "array", "items": {"$ref": "#/$defs/tree"}}},
+    },
+}
+WELL_FORMED = st.builds(_with, objects(SCHEMAS) | _combined(objects(SCHEMAS)), st.just({"$defs": DEFINITIONS}))
+"""What a careful author writes; `properties` never stand without a type, and tuples are closed."""
+
+_KEYWORDS = [
+    *("type", "properties", "required", "items", "prefixItems", "additionalProperties", "enum", "const", "anyOf"),
+    *("oneOf", "allOf", "not", "if", "then", "else", "$ref", "$defs", "definitions", "minimum", "exclusiveMinimum"),
+    *("maximum", "exclusiveMaximum", "minLength", "maxLength", "maxItems", "pattern", "format", "default", "title"),
+    *("description", "examples", "nullable", "patternProperties", "dependentRequired", "x-own", "$schema", "a"),
+]
+_values = (
+    JSON
+    | SCHEMAS
+    | st.lists(SCHEMAS, max_size=3)
+    | st.dictionaries(NAMES, SCHEMAS, max_size=3)
+    | st.sampled_from(["object", "OBJECT", ["object", "null"], "#", "#/$defs/a", "#/properties/a", "http://x/y", 2**70])
+)
+MALFORMED = st.dictionaries(st.sampled_from(_KEYWORDS), _values, max_size=6)
+MALFORMED_DEEP = st.recursive(
+    MALFORMED,
+    lambda inner: st.builds(
+        lambda base, word, part: {**base, word: part},
+        MALFORMED,
+        st.sampled_from(["properties", "items", "anyOf", "$defs"]),
+        inner | st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    ),
+    max_leaves=6,
+)
+
+
+def as_meant(schema: Any) -> Any:
+    """The schema with each alternative closed against fields that only others name: what such a field holds there is
+    nobody's wish, though JSON Schema lets anything through."""
+    if isinstance(schema, list):
+        return [as_meant(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    meant = {word: as_meant(part) for word, part in schema.items()}
+    for word in ("anyOf", "oneOf"):
+        if word in meant:
+            names = [_fields(branch) for branch in meant[word]]
+            every = set[str]().union(*names)
+            meant[word] = [
+                {"allOf": [branch, {"properties": dict.fromkeys(every - own, False)}]}
+                for branch, own in zip(meant[word], names, strict=True)
+            ]
+    return meant
+
+
+def _fields(schema: Any) -> set[str]:
+    if not isinstance(schema, dict):
+        return set()
+    parts = [part for word in ("allOf", "anyOf", "oneOf") for part in schema.get(word, [])]
+    if "$ref" in schema:
+        parts.append(DEFINITIONS[schema["$ref"].rpartition("/")[2]])
+    return {*schema.get("properties", {}), *schema.get("required", [])}.union(*map(_fields, parts))
+
+
+@st.composite
+def values_for(draw: st.DrawFn, schema: Any, depth: int = 0) -> Any:
+    """A value that the schema has some chance to let through."""
+    if not isinstance(schema, dict) or depth > 4 or draw(st.integers(0, 9)) == 0:
+        return draw(JSON)
+    branches = [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, []) if isinstance(part, dict)]
+    if branches:
+        schema = {**schema, **draw(st.just({}) | st.sampled_from(branches))}
+    if "$ref" in schema:
+        schema = DEFINITIONS[schema["$ref"].rpartition("/")[2]]
+    if "enum" in schema:
+        return draw(st.sampled_from(schema["enum"]))
+    if "const" in schema:
+        return schema["const"]
+    kind = schema.get("type")
+    kind = draw(st.sampled_from(kind)) if isinstance(kind, list) else kind
+    if kind == "object":
+        names = {*schema.get("required", []), *draw(st.sets(st.sampled_from([*schema.get("properties", {}), "z"])))}
+        return {name: draw(values_for(schema.get("properties", {}).get(name), depth + 1)) for name in sorted(names)}
+    if kind == "array":
+        parts = schema.get("prefixItems") or [schema.get("items")] * draw(st.integers(0, 3))
+        return [draw(values_for(part, depth + 1)) for part in parts]
+    return draw(JSON if kind is None else _OF[kind])
+
+
+_OF: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.sampled_from(["a", "b", "abc", "天", ""]),
+    "integer": st.integers(-3, 3),
+    "number": st.sampled_from([0, 1, 0.5, -1, 1.0]),
+    "boolean": st.booleans(),
+    "null": st.none(),
+}

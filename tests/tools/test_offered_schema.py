@@ -1,0 +1,235 @@
+"""K3: what is offered lies in the part of JSON Schema that every provider takes, and means the same."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from runner.tools.field_names import with_names
+from runner.tools.offered_schema import Offer, Unofferable, offered_schema
+from runner.tools.schemas import check
+from tests.tools.odd_schemas import MALFORMED_DEEP, WELL_FORMED, as_meant, values_for
+from tests.tools.provider_subset import faults
+
+
+def _offer(parameters: dict[str, Any] | None) -> Offer:
+    offer = offered_schema(parameters)
+    assert isinstance(offer, Offer), offer
+    assert faults(offer.schema) == []
+    return offer
+
+
+def _fields(offer: Offer) -> dict[str, dict[str, Any]]:
+    return cast(dict[str, dict[str, Any]], offer.schema["properties"])
+
+
+def _field(part: Any) -> dict[str, Any]:
+    """What one field is offered as."""
+    return _fields(_offer({"type": "object", "properties": {"f": part}}))["f"]
+
+
+@given(WELL_FORMED | MALFORMED_DEEP)
+@settings(max_examples=150)
+def test_K3_whatever_a_tool_brings_every_provider_takes_what_is_offered(parameters: dict[str, Any]) -> None:
+    before = copy.deepcopy(parameters)
+    offer = offered_schema(parameters)
+    assert parameters == before
+    if isinstance(offer, Offer):
+        assert faults(offer.schema) == []
+        Draft202012Validator.check_schema(dict(offer.schema))
+        assert len(str(offer.schema)) < 200_000
+        assert offered_schema(parameters) == offer
+
+
+@given(st.data(), WELL_FORMED)
+@settings(max_examples=150)
+def test_K3_what_a_tool_accepts_can_be_said_and_what_it_refuses_is_still_refused(
+    data: st.DataObject, parameters: dict[str, Any]
+) -> None:
+    value = data.draw(values_for(parameters))
+    offer = offered_schema(parameters)
+    if not isinstance(value, dict):
+        return
+    accepted = Draft202012Validator(parameters).is_valid(value)
+    if isinstance(offer, Unofferable):
+        assert not accepted
+        return
+    verdict = check(offer.own, value)
+    assert not verdict.validated or (verdict.problems == ()) == accepted
+    if accepted and Draft202012Validator(as_meant(parameters)).is_valid(value):
+        said = with_names(value, {own: offered for offered, own in offer.fields.items()})
+        assert Draft202012Validator(dict(offer.schema)).is_valid(said), (said, offer.schema)
+
+
+@given(WELL_FORMED)
+def test_K3_what_lies_in_the_part_already_is_offered_byte_for_byte(parameters: dict[str, Any]) -> None:
+    offer = offered_schema(parameters)
+    if isinstance(offer, Offer):
+        again = _offer(dict(offer.schema))
+        assert str(again.schema) == str(offer.schema)
+        assert (again.schema is again.own, again.told, again.note) == (True, "", None)
+
+
+@pytest.mark.parametrize(
+    ("part", "offered"),
+    [
+        (True, {}),
+        ({}, {}),
+        (None, {}),
+        ("string", {}),
+        ([], {}),
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": "array", "items": True}, {"type": "array", "items": {}}),
+        ({"type": "array", "items": False}, {"type": "array", "items": {}, "maxItems": 0}),
+        ({"items": {"type": "string"}}, {"items": {"type": "string"}, "type": "array"}),
+        ({"properties": {"a": True}}, {"properties": {"a": {}}, "type": "object"}),
+        ({"type": ["string"]}, {"type": "string"}),
+        ({"type": "STRING"}, {"type": "string"}),
+        ({"type": ["string", "null"]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        ({"type": "null"}, {"description": "One of null."}),
+        ({"const": "a"}, {"type": "string", "enum": ["a"]}),
+        ({"enum": ["a", "b", "a"]}, {"enum": ["a", "b"], "type": "string"}),
+        ({"oneOf": [{"const": "a"}, {"const": "b"}]}, {"type": "string", "enum": ["a", "b"]}),
+        ({"enum": [1, 3]}, {"type": "integer", "minimum": 1, "maximum": 3, "description": "One of 1, 3."}),
+        ({"enum": ["", "a"]}, {"type": "string", "description": 'One of "", "a".'}),
+        ({"type": "integer", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}),
+        ({"type": "integer", "minimum": 0, "exclusiveMinimum": True}, {"type": "integer", "minimum": 1}),
+        ({"type": "integer", "minimum": 0, "exclusiveMinimum": False}, {"type": "integer", "minimum": 0}),
+        ({"type": "string", "default": 3}, {"type": "string"}),
+        ({"type": "string", "description": ["x"], "x-own": 1, "nullable": True}, {"type": "string"}),
+        ({"type": "object", "additionalProperties": {}}, {"type": "object"}),
+        ({"type": "object", "required": ["a"]}, {"type": "object", "properties": {"a": {}}, "required": ["a"]}),
+        ({"$ref": "#/nowhere"}, {}),
+        ({"$ref": "#anchor"}, {}),
+        ({"allOf": [{"type": "string"}, {"minLength": 2}]}, {"type": "string", "minLength": 2}),
+        ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, {"type": "number"}),
+        ({"anyOf": [{"type": "string"}, {}]}, {}),
+        ({"type": "string", "maxLength": 1_000}, {"type": "string", "maxLength": 1_000}),
+    ],
+)  # fmt: skip
+def test_K3_each_odd_form_has_one_that_every_provider_takes(part: Any, offered: Any) -> None:
+    found = dict(_field(part))
+    rest = str(found.get("description", "")).partition("Must meet")[0].strip()
+    assert {**found, "description": rest} == {"description": "", **offered}
+
+
+def test_K3_a_tuple_becomes_one_schema_and_its_order_is_told_and_still_checked() -> None:
+    parts = [{"type": "string"}, {"type": "integer"}]
+    for words in ({"prefixItems": parts, "items": False}, {"items": parts}, {"items": parts, "additionalItems": False}):
+        schema = {"type": "object", "properties": {"f": {"type": "array", **words}}}
+        offer = _offer(schema)
+        found = _fields(offer)["f"]
+        assert found["items"] == {"anyOf": parts}
+        assert '[{"type":"string"},{"type":"integer"}]' in found["description"]
+        assert check(offer.own, {"f": ["a", 1]}).problems == ()
+        assert check(offer.own, {"f": [1, "a"]}).problems != ()
+
+
+def test_K3_alternatives_at_the_top_become_one_set_and_the_description_tells_them_apart() -> None:
+    file = {"type": "object", "properties": {"name": {"type": "string"}, "content": {"type": "string"}}}
+    link = {"type": "object", "properties": {"name": {"type": "string"}, "url": {"type": "string"}}}
+    for word in ("anyOf", "oneOf"):
+        options = [{**file, "required": ["name", "content"]}, {**link, "required": ["name", "url"]}]
+        offer = _offer({"type": "object", "title": "Attach", word: options})
+        assert list(_fields(offer)) == ["name", "content", "url"]
+        assert (offer.schema["required"], offer.schema["title"]) == (["name"], "Attach")
+        assert offer.told == "One of these ways: name, content; name, url."
+        assert check(offer.own, {"name": "a", "url": "b"}).problems == ()
+        assert check(offer.own, {"name": "a"}).problems != ()
+    shapes = [
+        {"properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["kind", "r"]},
+        {"properties": {"kind": {"const": "square"}, "w": {"type": "number"}}, "required": ["kind", "w"]},
+    ]
+    offer = _offer({"oneOf": shapes})
+    assert _fields(offer)["kind"] == {"type": "string", "enum": ["circle", "square"]}
+    assert offer.told == 'One of these ways: kind "circle", r; kind "square", w.'
+
+
+def test_K3_what_has_no_word_there_is_told_and_still_checked() -> None:
+    part = {"type": "string", "pattern": "^[a-z]+$", "format": "uri", "maxLength": 5_000, "description": "Where."}
+    schema = {"type": "object", "properties": {"f": part}}
+    offer = _offer(schema)
+    words = _fields(offer)["f"]["description"]
+    assert words == 'Must meet {"maxLength":5000,"pattern":"^[a-z]+$","format":"uri"}. Where.'
+    assert check(offer.own, {"f": "A"}).problems == ('f: must meet pattern "^[a-z]+$", got "A"',)
+
+
+def test_K3_a_condition_is_told_whole_or_not_at_all() -> None:
+    rule = {"if": {"required": ["a"]}, "then": {"required": ["b"]}}
+    assert _offer({"type": "object", "properties": {"a": {}}, **rule}).told.startswith('Must meet {"if":')
+    long = {**rule, "then": {"required": ["b" * 300]}}
+    assert _offer({"type": "object", "properties": {"a": {}}, **long}).told == ""
+
+
+def test_K3_a_field_that_may_not_be_given_is_left_out_and_a_tool_that_needs_it_too() -> None:
+    schema = {"type": "object", "properties": {"a": False, "b": {"type": "string"}}}
+    assert list(_fields(_offer(schema))) == ["b"]
+    assert isinstance(offered_schema({**schema, "required": ["a"]}), Unofferable)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"type": "array"},
+        {"type": "string"},
+        {"type": ["string", "null"]},
+        {"anyOf": [{"type": "string"}, {"type": "array"}]},
+        {"allOf": [{"type": "object"}, {"type": "array"}]},
+        {"type": "object", "required": ["a"], "additionalProperties": False},
+        {"enum": []},
+    ],
+)
+def test_K3_what_no_object_meets_cannot_be_offered(parameters: dict[str, Any]) -> None:
+    assert isinstance(offered_schema(parameters), Unofferable)
+
+
+def test_K3_references_are_told_out_and_trees_end() -> None:
+    tree = {
+        "type": "object",
+        "properties": {"v": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/t"}}},
+    }
+    offer = _offer({"type": "object", "properties": {"root": {"$ref": "#/$defs/t"}}, "$defs": {"t": tree}})
+    kids = {"type": "array", "items": {"type": "object"}}
+    assert _fields(offer)["root"] == {
+        "type": "object",
+        "properties": {"v": {"type": "integer"}, "kids": kids},
+    }
+    own = _offer({"type": "object", "properties": {"me": {"$ref": "#"}}})
+    assert _fields(own)["me"] == {"type": "object"}
+    fan: dict[str, Any] = {
+        f"d{n}": {"properties": {f"p{m}": {"$ref": f"#/$defs/d{m}"} for m in range(20)}} for n in range(20)
+    }
+    wide = _offer({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": fan})
+    assert len(str(wide.schema)) < 30_000
+
+
+def test_K3_names_of_fields_that_some_provider_refuses_are_exchanged_and_told() -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"城市": {"type": "string", "description": "which"}, "filter[id]": {"type": "integer"}, "": {}},
+        "required": ["城市"],
+    }
+    offer = _offer(parameters)
+    (city, filtered, empty) = _fields(offer)
+    assert offer.schema["required"] == [city]
+    assert _fields(offer)[city] == {"type": "string", "description": "城市: which"}
+    assert _fields(offer)[filtered]["description"] == "filter[id]".replace("[", "(").replace("]", ")")
+    assert offer.fields == {city: "城市", filtered: "filter[id]", empty: ""}
+    taken = _offer(
+        {"type": "object", "properties": {"城市": {}, city: {}}}
+    )  # a tool may have a field of that very name
+    assert len(_fields(taken)) == 2
+
+
+def test_K3_a_large_enum_is_told_by_its_first_values() -> None:
+    offer = _offer({"type": "object", "properties": {"f": {"enum": [f"v{n}" for n in range(5_000)]}}})
+    found = _fields(offer)["f"]
+    assert found["type"] == "string"
+    assert "more." in found["description"]
+    assert check(offer.own, {"f": "other"}).problems != ()
