@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from local.agent import LocalAgent
 from local.parts import Error, Finish, MessageStart, Part, Text, ToolCall, ToolError, ToolResult
 from local.request import FinishedCall, Message, Request, Tool, ToolFailed
-from runner.events import Json
+from runner.host.events import Json
 
 TOOLS = (
     Tool("get_time", "Tells the date and the time of day, in UTC."),

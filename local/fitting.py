@@ -10,9 +10,9 @@ from runner.context.budget import Budget
 from runner.context.compaction import Fitted, View
 from runner.conversation.request import Request
 from runner.conversation.units import Unit, UserTurn
-from runner.errors import InputTooLarge
-from runner.small.dress import recent_turns
-from runner.small.manner import Manner
+from runner.host.errors import InputTooLarge
+from runner.loop.policy import Manner
+from runner.small.request_shaping import recent_turns
 from runner.tools.catalogue import Catalogue
 
 WINDOW = Budget(window=1_000_000, reserve=0)

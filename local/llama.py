@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from callformats.registry import all_formats
 from local.provider import (
     Availability,
     Available,
@@ -23,7 +24,6 @@ from local.provider import (
     Provider,
     Unavailable,
 )
-from runner.callformats.registry import all_formats
 from weights import engine
 from weights.catalogue import CATALOGUE, Gguf, cache_folder
 from weights.engine import CONTEXT_TOKENS, Completion, Engine, EngineFailed, Sampling

@@ -8,13 +8,13 @@ from typing import Final
 
 from langbot_plugin.api.entities.builtin.provider.message import MessageChunk
 
+from callformats import format_named, render
 from config.choices import CallFormat
 from local.provider import Available, Completed, GenerateRequest, GenerateResult, NeedsDownload
 from local.turns import chat_turns, compact_tools, schema_of, system_text, temperature_of
-from runner.callformats import format_named, render
 from runner.conversation.request import Request
-from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble
-from runner.events import Usage
+from runner.host.errors import AllModelsFailed, ModelFailed, ModelTrouble
+from runner.host.events import Usage
 from runner.models.reply import ReplyReader
 from runner.small.forms import WrittenCall
 from runner.small.modes import Own

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.events import Json
+from runner.host.events import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from local.taking import member, resolved
-from runner.events import Json
+from runner.host.events import Json
 
 CallFormat = str
 """How the model writes calls, and so how its earlier ones go back into the history.
 
-"tags" (Qwen, Hermes), "pythonic" (LFM2), or the id of any format of `runner.callformats` that can be written. "guided"
+"tags" (Qwen, Hermes), "pythonic" (LFM2), or the id of any format of `callformats` that can be written. "guided"
 holds the reply to a JSON schema (`GenerateRequest.schema`); its tools always stand in the prompt.
 """
 

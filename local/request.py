@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from runner.events import Json
+from runner.host.events import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,27 +23,27 @@ from local.provider import Completed, Engine, complete
 from local.request import RunRequest, ToolFailed
 from local.speaking import Speaking
 from local.taking import Signal, TakenRequest, stopped
-from runner import clock
+from runner.channel.visible import Visible
 from runner.context.compaction import View
 from runner.context.overflow import is_overflow
 from runner.conversation.call_ids import CallIds
 from runner.conversation.units import System, Text, UserTurn
-from runner.deadline import Deadline
-from runner.errors import AllModelsFailed, HostCallFailed, HostFailure, InputTooLarge, ModelTrouble
-from runner.events import Json
-from runner.loop import Ending, Loop
-from runner.memory import ToolMemory
+from runner.host import clock
+from runner.host.deadline import Deadline
+from runner.host.errors import AllModelsFailed, HostCallFailed, HostFailure, InputTooLarge, ModelTrouble
+from runner.host.events import Json
+from runner.loop.loop import Ending, Loop
+from runner.loop.policy import Stop
+from runner.loop.progress import Progress
+from runner.loop.rounds import Rounds
+from runner.loop.turn import BrokenOff, StepTimedOut, Turns
+from runner.loop.view import RunView
 from runner.models.refusals import Refusals, Step
-from runner.progress import Progress
-from runner.rounds import Rounds
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
-from runner.small.manner import Stop
 from runner.small.memory import Memory
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Executor, ToolSlots
-from runner.turn import BrokenOff, StepTimedOut, Turns
-from runner.view import RunView
-from runner.visible import Visible
+from runner.tools.memory import ToolMemory
 
 MAX_STEPS: Final = 6
 STEP_TIMEOUT: Final = 60.0

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from local.outcomes import VALUE
 from local.parts import Error, Finish, MessageStart, Part, Text, ToolCall, ToolError, ToolResult
-from runner.events import Log, ToolFinished, ToolStarted
+from runner.host.events import Log, ToolFinished, ToolStarted
 
 
 class Speaking:

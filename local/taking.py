@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from callformats.offered import Offered, spec_of
 from local.request import Agent, FinishedCall, Message
-from runner.callformats.offered import Offered, spec_of
 from runner.conversation.request import ToolSpec
-from runner.events import Json
+from runner.host.events import Json
 
 _POLL: Final = 0.05  # seconds between looks at a signal that cannot be awaited
 _MISSING: Final = object()

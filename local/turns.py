@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from local.provider import ChatTurn, CompactTool
+from runner.channel.visible import is_readable
 from runner.conversation.cut import sendable
 from runner.conversation.request import Request
 from runner.conversation.units import Image, Part, System, Text, Told, Unit, UserTurn
-from runner.events import Json
-from runner.visible import is_readable
+from runner.host.events import Json
 
 
 def system_text(system: System) -> str:

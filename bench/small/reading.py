@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from bench.small.rates import CASES, FILES
 from bench.small.report import markdown
-from runner.callformats import read
+from callformats import read
 from runner.conversation.request import ToolSpec
 from runner.tools import validate_args
 from tests.callformats.material import Case, cases

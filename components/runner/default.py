@@ -14,10 +14,10 @@ from langbot_plugin.api.entities.builtin.runner.result import ProcessorLogPayloa
 from config.settings import Settings
 from runner.context.tokens import load_tokenizer
 from runner.conversation.record import KEY
-from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from runner.guards import loggable
-from runner.host import ProxyHost
-from runner.run import Worker, run
+from runner.host.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
+from runner.host.port import ProxyHost
+from runner.run.run import Worker, run
 from runner.small.part import EVERY_PART, Parts
 
 _LOG_LIMIT = 65_536

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from config.settings import RESERVE_DIVISOR
-from runner.events import Json
+from runner.host.events import Json
 
 LEAST_WINDOW: Final = 512
 """No model is smaller (tokens); a refused size below this is not believed as a window."""

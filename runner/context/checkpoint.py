@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from runner.context.clipping import clip
 from runner.conversation.cut import sendable
-from runner.events import Json
+from runner.host.events import Json
 
 KEY: Final = "runner.compaction.checkpoint"
 """State key, scope `conversation`."""

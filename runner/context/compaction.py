@@ -18,21 +18,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from runner.context import checkpoint as checkpoints
-from runner.context import patience
+from runner.context import summary_backoff as patience
 from runner.context.budget import LEAST_WINDOW, Budget, planning_scale
 from runner.context.checkpoint import Checkpoint, Gap
+from runner.context.coverage import Fold, closed, folded, gap_of
 from runner.context.digest import condense
-from runner.context.folding import Fold, closed, folded, gap_of
 from runner.context.meter import Meter
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, plan
 from runner.context.reference import bounded
-from runner.context.scribes import Bounds, Made, Scribes, Spent
+from runner.context.summarisers import Bounds, Made, Scribes, Spent
 from runner.context.summary import MARGIN, Material, Summarise, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import Alternation, Span, System, Unit
-from runner.errors import HostCallFailed, InputTooLarge
-from runner.events import Json
+from runner.host.errors import HostCallFailed, InputTooLarge
+from runner.host.events import Json
 
 PASSES: Final = (1.0, 0.9, 0.7)
 """Shares of the budget planned for in turn while the Host still counts too much; together they are one compaction."""

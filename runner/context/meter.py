@@ -8,7 +8,7 @@ from typing import Final
 from runner.context.budget import Budget
 from runner.conversation.request import Request
 from runner.conversation.units import System
-from runner.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
+from runner.host.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
 from runner.models.trouble import trouble_of
 
 Count = Callable[[str, Request], Awaitable[int]]

@@ -17,7 +17,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from runner.context.checkpoint import Checkpoint, Gap, order
 from runner.conversation.units import Span
-from runner.host import PAGE_LIMIT
+from runner.host.port import PAGE_LIMIT
 
 PAGE: Final = PAGE_LIMIT
 """Rows of one page at most; the Host silently cuts anything above."""

@@ -20,7 +20,7 @@ from typing import Final
 from runner.context.stubs import clip_results, clip_user, stub, without_pictures
 from runner.context.tokens import Prices
 from runner.conversation.units import Unit, UserTurn, join_users, newest_user
-from runner.errors import InputTooLarge
+from runner.host.errors import InputTooLarge
 
 ENOUGH: Final = 0.8
 """Stubs alone suffice when the request then is below this share of the budget; above it the next turn would compact."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from runner.callformats.without_thoughts import without_thoughts
+from callformats.without_thoughts import without_thoughts
 from runner.context.clipping import clip_tokens
 from runner.context.digest import SECTIONS, condense, digest, without_earlier
-from runner.context.keeping import identifiers
+from runner.context.identifiers import identifiers
 from runner.context.substance import Substance, names_what_was_told, substance_of
 from runner.context.tokens import Prices
 from runner.context.transcript import TAGS, Excerpt, excerpt, harmless, render

@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.callformats.without_thoughts import without_thoughts
+from callformats.without_thoughts import without_thoughts
+from runner.channel.visible import is_readable
 from runner.conversation import quotes
 from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
@@ -23,7 +24,6 @@ from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
 from runner.guards import defang
-from runner.visible import is_readable
 
 EARLIER_CUT = "[Earlier messages are not shown.]"
 """Stands for what came before when the history would begin with an answer: many providers want a user turn first."""

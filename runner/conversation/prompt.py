@@ -12,6 +12,7 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement,
 from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
 from pydantic import ValidationError
 
+from runner.channel.visible import is_readable
 from runner.conversation.call_ids import made
 from runner.conversation.units import (
     AssistantTurn,
@@ -26,9 +27,8 @@ from runner.conversation.units import (
     image_of,
     join_users,
 )
-from runner.errors import PromptMalformed
-from runner.events import Json
-from runner.visible import is_readable
+from runner.host.errors import PromptMalformed
+from runner.host.events import Json
 
 OPENING = "[The conversation begins.]"
 """Stands before an opening that the assistant begins: many providers want a user turn first."""

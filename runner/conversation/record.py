@@ -17,8 +17,8 @@ from runner.conversation import failures
 from runner.conversation.call_ids import made
 from runner.conversation.cut import clip, sendable
 from runner.conversation.units import AssistantTurn, Span, ToolCall, ToolResult
-from runner.events import Json
 from runner.guards import defang, frame
+from runner.host.events import Json
 
 KEY = "localagent"
 """The one key of `provider_specific_fields` that is ours; it never goes to a provider."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from runner.channel.visible import is_readable
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
-from runner.visible import is_readable
 
 IMAGE_LEFT_OUT: Final = "[A picture was sent here; this model cannot see pictures.]"
 """What the model reads in place of a picture that it refused."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runner.callformats.offered import ToolSpec
+from callformats.offered import ToolSpec
 from runner.conversation.units import System, Unit
-from runner.events import Json
+from runner.host.events import Json
 
 __all__ = ["Request", "ToolSpec"]
 

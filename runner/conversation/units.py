@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 
-from runner.events import Json
+from runner.host.events import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from runner.callformats.inert import INERT
-from runner.callformats.registry import all_markers
-from runner.events import Json
+from callformats.inert import INERT
+from callformats.registry import all_markers
 from runner.guards.frame_lines import with_frame_lines
 from runner.guards.literals import shapes_of
 from runner.guards.markers import SHAPES, Shape
 from runner.guards.strings import in_strings
+from runner.host.events import Json
 
 _LIVE = {inert: live for live, inert in INERT.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runner.events import Json
+from runner.host.events import Json
 
 
 def in_strings(value: Json, change: Callable[[str], str]) -> Json:

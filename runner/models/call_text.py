@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from runner.events import Json
+from runner.host.events import Json
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.models.call_text import ChainText, Piece, behind_blanks, decoded, whole_pairs
 
 _MADE_UP: Final = re.compile(r"call_\d+", re.ASCII)

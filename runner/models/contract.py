@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from runner.conversation.request import Request
-from runner.errors import ModelFailed
-from runner.events import Usage
+from runner.host.errors import ModelFailed
+from runner.host.events import Usage
 from runner.models.reply import ReplyReader
 
 

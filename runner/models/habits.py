@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from runner.events import Json
+from runner.host.events import Json
 
 KEY: Final = "models"
 """Name among the notes of the conversation's checkpoint."""

@@ -10,9 +10,9 @@ from langbot_plugin.api.entities.builtin.provider.reasoning import ReasoningLeve
 
 from runner.conversation.request import Request
 from runner.conversation.wire import Wire
-from runner.errors import HostCallFailed, HostFailure, ModelFailed, ModelTrouble
-from runner.host import Host, ModelCall
-from runner.models.lineup import ModelRef
+from runner.host.errors import HostCallFailed, HostFailure, ModelFailed, ModelTrouble
+from runner.host.port import Host, ModelCall
+from runner.models.fallback_order import ModelRef
 from runner.models.refusals import Refusals, Step
 from runner.models.reply import ReplyReader
 from runner.models.trouble import trouble_of

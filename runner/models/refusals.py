@@ -21,8 +21,8 @@ from typing import Final
 
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Image, Unit
-from runner.errors import ModelTrouble
-from runner.events import Json
+from runner.host.errors import ModelTrouble
+from runner.host.events import Json
 from runner.models.habits import Habits
 
 

@@ -20,13 +20,13 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     ToolCallChunk,
 )
 
-from runner.callformats.without_thoughts import is_thought_alone, without_thoughts
+from callformats.without_thoughts import is_thought_alone, without_thoughts
+from runner.channel.visible import is_readable, without_invisible
 from runner.conversation.cut import sendable
 from runner.conversation.wire import THOUGHTS
-from runner.events import Json, Usage
+from runner.host.events import Json, Usage
 from runner.models.call_text import whole_pairs
 from runner.models.calls import Fragments, RawCall
-from runner.visible import is_readable, without_invisible
 
 _FINISH = "finish_reason"
 _CUT = frozenset({"length", "max_tokens"})

@@ -6,7 +6,7 @@ Context overflow has a module of its own (`runner.context.overflow`), since it a
 
 from __future__ import annotations
 
-from runner.errors import HostCallFailed, HostFailure, ModelTrouble
+from runner.host.errors import HostCallFailed, HostFailure, ModelTrouble
 
 _WORDS: dict[ModelTrouble, tuple[str, ...]] = {
     ModelTrouble.REASONING_REFUSED: ("reasoning level", "reasoning_level", "reasoning ability", "reasoning_config"),

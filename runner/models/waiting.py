@@ -7,11 +7,11 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from runner import clock
-from runner.cancellation import closed
-from runner.deadline import Deadline
+from runner.host import clock
+from runner.host.cancellation import closed
+from runner.host.deadline import Deadline
+from runner.models.fallback_order import Lineup
 from runner.models.habits import Habits
-from runner.models.lineup import Lineup
 
 LEAST, MOST = 10.0, 90.0
 """Seconds that a silent model is given, however little or much time there is."""

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final
 
 from runner.conversation.names import one_line
-from runner.events import Json
+from runner.host.events import Json
 
 BATCH: Final = 20
 """Paths the Host takes in one call."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.conversation.cut import head
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.jobs import JOB_OUTPUT
 
 GIST_CHARACTERS: Final = 300

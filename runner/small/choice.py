@@ -8,11 +8,11 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.choices import CallFormat, ModelProfile
 from config.settings import Settings
-from runner.events import Json
+from runner.host.events import Json
+from runner.loop.policy import Manner, Standard
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
 from runner.small.hints import KEY as HINTS_KEY
 from runner.small.hints import Hints
-from runner.small.manner import Manner, Standard
 from runner.small.memory import KEY, Memory
 from runner.small.part import Part, Parts
 from runner.tools.catalogue import Catalogue

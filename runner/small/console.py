@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.events import Json
+from runner.host.events import Json
 
 _DIALOG = re.compile(r"^\W{0,3}(?:dialog|alert|confirm|prompt|beforeunload)\b\W", re.IGNORECASE)
 _EXCEPTION = re.compile(

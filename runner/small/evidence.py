@@ -14,8 +14,8 @@ from typing import Final
 from runner.conversation.cut import clip, head
 from runner.guards import frame
 from runner.small.console import Line, labelled, lines_of, overlap
-from runner.small.dress import RESULT_CHARACTERS
-from runner.small.witness import acts, addresses, is_own, is_witness, stated_page, visits, witness_of
+from runner.small.log_tools import acts, addresses, is_own, is_witness, stated_page, visits, witness_of
+from runner.small.request_shaping import RESULT_CHARACTERS
 from runner.tools.catalogue import Catalogue, Entry
 from runner.tools.execute import Outcome
 from runner.tools.results import Rendered

@@ -9,14 +9,14 @@ import json
 import re
 from collections.abc import Iterator
 
-from runner.callformats.plain_words import framed
-from runner.callformats.quotation import ForeignText
-from runner.callformats.standing import CallKey, call_key
+from callformats.plain_words import framed
+from callformats.quotation import ForeignText
+from callformats.standing import CallKey, call_key
 from runner.conversation.current import PINNED
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.speakers import GROUP_LINE
 from runner.conversation.units import AssistantTurn, Reference, Text, ToolCall, Unit, UserTurn, newest_user
-from runner.events import Json
+from runner.host.events import Json
 
 _LABELS = re.compile(r"^(?:> )?[\[⁅][^\[\]\n]{1,2000}\]", re.MULTILINE)
 """Names of people and files: the runner writes them in brackets, at the beginning of a line, and without any inside.

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from callformats import format_named, render
 from config.choices import CallFormat
-from runner.callformats import format_named, render
 from runner.conversation.cut import clip
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Part, Told, ToolResult, Unit, UserTurn
-from runner.events import Json
+from runner.host.events import Json
 
 FORM_IDS: Final[Mapping[CallFormat, str]] = {
     CallFormat.TAGS: "hermes",
@@ -20,7 +20,7 @@ FORM_IDS: Final[Mapping[CallFormat, str]] = {
     CallFormat.JSON: "json",
     CallFormat.GUIDED: "json",
 }
-"""The call format (`runner.callformats`) of each text form of the settings."""
+"""The call format (`callformats`) of each text form of the settings."""
 
 TOOLS_INTRO: Final = "# Tools\nYou can use these tools, one JSON object a line:"
 CALL_LINE: Final = "To use a tool, write only the call, exactly in this form, and nothing after it:"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from runner.conversation.request import ToolSpec
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools import compact_schema
 
 

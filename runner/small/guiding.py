@@ -6,27 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from callformats.quotation import Quotations
 from config.notices import Notice
 from config.settings import Small
-from runner.callformats.quotation import Quotations
+from runner.channel.visible import is_readable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, System, Unit, newest_user
+from runner.loop.policy import Again, Go, Halt, Next, Stop
 from runner.models.calls import RawCall
 from runner.models.reply import Reply
 from runner.small import answers, prompt
-from runner.small.circles import Circle
-from runner.small.dress import FEWER, RESULT_CHARACTERS, Dresser, Wants
+from runner.small.call_log import Trail
+from runner.small.escalation import Ladder, Rung
 from runner.small.foreign import foreign_texts
 from runner.small.hints import Hints
-from runner.small.ladder import Ladder, Rung
-from runner.small.manner import Again, Go, Halt, Next, Stop
+from runner.small.loop_detection import Circle
 from runner.small.memory import Memory
 from runner.small.modes import Mode, Modes, Own
 from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reading import AsItIs, Lenient, Reading, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
+from runner.small.request_shaping import FEWER, RESULT_CHARACTERS, Dresser, Wants
 from runner.small.shown import LOAD, LOAD_SPEC
-from runner.small.trail import Trail
 from runner.tools import validate_args
 from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
@@ -34,7 +35,6 @@ from runner.tools.execute import Outcome
 from runner.tools.jobs import JOB_OUTPUT
 from runner.tools.prepare import Ready, Refused, WantedCall, prepare
 from runner.tools.results import ErrorCode
-from runner.visible import is_readable
 
 PSEUDO_TOOLS = (REPLY, LOAD, JOB_OUTPUT)
 """Names that no tool of the Host may have while this manner is on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.small.answers import Done, writes
 
 KEY: Final = "small-hints"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from config.choices import CallFormat
-from runner.events import Json
+from runner.host.events import Json
 
 KEY: Final = "small-models"
 """Name among the notes of the conversation's checkpoint."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from config.choices import CallFormat, ModelProfile
 from config.settings import Small
+from runner.channel.visible import is_readable
 from runner.models.reply import Reply
 from runner.small.forms import FORM_IDS, family_of
 from runner.small.memory import Known, Memory
 from runner.small.part import Part, Parts
 from runner.small.reply_tool import REPLY
-from runner.visible import is_readable
 
 MALFORMED_ENOUGH = 2
 """So many malformed calls, and `auto` treats a model as small."""

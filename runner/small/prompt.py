@@ -6,11 +6,11 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from runner.callformats import render
+from callformats import render
 from runner.conversation.cut import head
 from runner.conversation.request import ToolSpec
-from runner.events import Json
 from runner.guards import defang
+from runner.host.events import Json
 from runner.small.forms import WrittenCall
 from runner.tools.results import ErrorCode
 

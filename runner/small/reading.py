@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from runner.callformats import Call, Fault, StreamReader, read
-from runner.callformats import Reading as Read
-from runner.callformats.quotation import Quotations
+from callformats import Call, Fault, StreamReader, read
+from callformats import Reading as Read
+from callformats.quotation import Quotations
 from runner.conversation.call_ids import is_numbered
 from runner.conversation.request import ToolSpec
 from runner.models.calls import RawCall

@@ -14,8 +14,8 @@ from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
 from runner.conversation.cut import clip, sendable
 from runner.conversation.names import one_line
 from runner.conversation.request import ToolSpec
-from runner.events import Json
 from runner.guards import defang
+from runner.host.events import Json
 from runner.tools.legal_names import TOOL_NAME_CHARACTERS, is_tool_name, stem, with_digest
 from runner.tools.offered_schema import Offer, Unofferable
 from runner.tools.seen_schemas import SEEN

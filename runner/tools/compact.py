@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from runner.conversation.cut import head
-from runner.events import Json
+from runner.host.events import Json
 
 FIELD_DESCRIPTION_CHARACTERS = 160
 _KEPT = ("type", "enum", "minimum", "maximum")

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from runner import clock
-from runner.cancellation import is_cancelled
 from runner.conversation.units import ToolCall, ToolResult
-from runner.errors import HostCallFailed, HostFailure
-from runner.events import Json, Log, ToolFinished, ToolStarted
+from runner.host import clock
+from runner.host.cancellation import is_cancelled
+from runner.host.errors import HostCallFailed, HostFailure
+from runner.host.events import Json, Log, ToolFinished, ToolStarted
 from runner.tools import jobs as slow
 from runner.tools.catalogue import Catalogue, Entry
 from runner.tools.jobs import Job, Jobs

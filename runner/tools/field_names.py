@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from runner.conversation.names import one_line
-from runner.events import Json
 from runner.guards import defang
+from runner.host.events import Json
 from runner.tools.legal_names import is_field_name, with_digest
 
 

@@ -16,11 +16,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from runner import clock
 from runner.conversation.cut import head
 from runner.conversation.request import ToolSpec
-from runner.events import Json
 from runner.guards import defang
+from runner.host import clock
+from runner.host.events import Json
 from runner.tools.catalogue import Entry, Kind
 from runner.tools.results import ErrorCode, Rendered, Renderer
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from runner.events import Json
+from runner.host.events import Json
 
 ARGUMENTS: Final[dict[str, Json]] = {"command": "cat /proc/net/tcp /proc/net/tcp6", "timeout_sec": 3}
 """For the Host's `exec`: needs no program that an image may lack."""

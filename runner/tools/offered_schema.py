@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.own_schema import own_schema
 from runner.tools.schema_subset import Subset
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.conversation.cut import head, sendable
-from runner.events import Json
 from runner.guards import defang
+from runner.host.events import Json
 from runner.tools.schema_merging import TYPES
 
 _MAX_DEPTH = 32

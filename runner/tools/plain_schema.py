@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from runner.conversation.request import ToolSpec
-from runner.events import Json
+from runner.host.events import Json
 
 _SIMPLE: Final = ("string", "integer", "number", "boolean")
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from runner.callformats.offered import without_channel
+from callformats.offered import without_channel
 from runner.conversation.cut import clip
 from runner.conversation.units import ToolCall
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.arguments import BROKEN_IN_HISTORY, Arguments, Broken, Strays, read_arguments
 from runner.tools.catalogue import Catalogue, Entry
 from runner.tools.compact import compact_schema

@@ -14,8 +14,8 @@ from enum import StrEnum
 from runner.conversation import failures
 from runner.conversation.cut import clip, head, sendable, tail
 from runner.conversation.units import Image
-from runner.events import Json
 from runner.guards import defang, frame, in_strings
+from runner.host.events import Json
 from runner.tools.catalogue import Entry, Kind
 from runner.tools.content_elements import is_content, read_content
 from runner.tools.json_text import beginning, ending, measure, weighs

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from runner.conversation.cut import head
-from runner.events import Json
+from runner.host.events import Json
 
 Made = dict[str, Json]
 """A schema that lies in the offered part already."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from runner.events import Json
+from runner.host.events import Json
 
 Schema = Mapping[str, Any]
 

@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from runner.conversation.cut import head
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools import schema_words
 from runner.tools.field_names import FieldNames
 from runner.tools.schema_joining import joined

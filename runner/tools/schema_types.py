@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runner.events import Json
+from runner.host.events import Json
 
 _MAX_HOPS = 16
 _MAX_STEPS = 200

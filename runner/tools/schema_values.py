@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.schema_merging import Schema, is_number
 
 _MAX_ENUM = 250

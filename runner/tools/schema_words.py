@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runner.conversation.cut import head
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.schema_merging import Schema, is_number
 
 DESCRIPTION_CHARACTERS = 2_000

@@ -23,7 +23,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend, validator_for
 
 from runner.conversation.cut import clip, sendable
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.schema_merging import is_number
 
 _MAX_DEPTH = 48

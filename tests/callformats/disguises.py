@@ -8,8 +8,8 @@ import textwrap
 import urllib.parse
 from collections.abc import Callable
 
-from runner.callformats import render
-from runner.events import Json
+from callformats import render
+from runner.host.events import Json
 
 
 class Written:

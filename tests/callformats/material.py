@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from runner.callformats import Reading, StreamReader, format_named
+from callformats import Reading, StreamReader, format_named
 from runner.conversation.request import ToolSpec
 
 FOLDER = Path(__file__).parent / "cases"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runner.callformats import Fault, Reading, read
+from callformats import Fault, Reading, read
 from runner.conversation.request import ToolSpec
-from runner.events import Json
+from runner.host.events import Json
 
 
 def tool(name: str, required: tuple[str, ...] = (), **properties: str | list[str]) -> ToolSpec:

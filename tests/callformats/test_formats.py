@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.callformats import StreamReader, all_formats, format_named, read, render, stop_strings
-from runner.callformats.block import Format
-from runner.callformats.reading import Call, Reading
+from callformats import StreamReader, all_formats, format_named, read, render, stop_strings
+from callformats.block import Format
+from callformats.reading import Call, Reading
 from runner.conversation.request import ToolSpec
-from runner.events import Json
 from runner.guards import defang
+from runner.host.events import Json
 
 SCHEMA: dict[str, Json] = {
     "type": "object",

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from runner.callformats import StreamReader
+from callformats import StreamReader
 from tests.callformats.test_stream import TOOLS
 
 LENGTH = 24_000

@@ -7,9 +7,9 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.callformats import loads, read
-from runner.callformats.loose_json import State, parse
-from runner.events import Json
+from callformats import loads, read
+from callformats.loose_json import State, parse
+from runner.host.events import Json
 
 from .offer import TOOLS
 

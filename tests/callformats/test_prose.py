@@ -7,7 +7,7 @@ import random
 
 from hypothesis import given, settings
 
-from runner.callformats import all_formats, read
+from callformats import all_formats, read
 from runner.conversation.request import ToolSpec
 from runner.guards import defang
 from tests.callformats.material import FOLDER, cases

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.callformats import Fault, all_formats, read, render
-from runner.callformats.quotation import ForeignText, Quotations
+from callformats import Fault, all_formats, read, render
+from callformats.quotation import ForeignText, Quotations
 from runner.conversation.request import ToolSpec
-from runner.events import Json
 from runner.guards import defang, frame
+from runner.host.events import Json
 from tests.callformats.disguises import COATS, Written, shapes
 
 from .offer import calls, faults

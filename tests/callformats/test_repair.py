@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from runner.callformats import Fault, read
+from callformats import Fault, read
 from runner.conversation.request import ToolSpec
 
 from .offer import SEARCH, TOOLS, calls, faults

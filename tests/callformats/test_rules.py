@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner.callformats import Fault, StreamReader, read
+from callformats import Fault, StreamReader, read
 
 from .offer import TOOLS, calls, faults, tool
 

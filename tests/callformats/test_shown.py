@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.callformats import Fault, Reading, StreamReader, read
+from callformats import Fault, Reading, StreamReader, read
 
 from .offer import CALL, TOOLS, calls, faults
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.callformats import Reading, StreamReader, read
-from runner.callformats.tokens import tokens
+from callformats import Reading, StreamReader, read
+from callformats.tokens import tokens
 from runner.conversation.request import ToolSpec
-from runner.events import Json
+from runner.host.events import Json
 from tests.callformats.material import FOLDER, Case, cases
 
 CITY: dict[str, Json] = {

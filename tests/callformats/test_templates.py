@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.callformats import Reading, StreamReader, read
+from callformats import Reading, StreamReader, read
 
 from .offer import TOOLS, calls, tool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.callformats import Reading, StreamReader, all_formats, read, render
+from callformats import Reading, StreamReader, all_formats, read, render
 from tests.callformats.disguises import Written
 
 from .offer import CALL, TOOLS, calls, tool

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.callformats.thoughts import THOUGHTS, Marks
-from runner.callformats.whole import read
-from runner.callformats.without_thoughts import is_thought_alone, without_thoughts
+from callformats.thoughts import THOUGHTS, Marks
+from callformats.whole import read
+from callformats.without_thoughts import is_thought_alone, without_thoughts
 from runner.context.summary import plain
 from runner.conversation.history import read_row
 

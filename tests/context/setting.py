@@ -9,7 +9,7 @@ from runner.context.meter import Meter
 from runner.context.summary import Summarise, SummaryReply
 from runner.conversation.request import Request
 from runner.conversation.units import System, Text, Unit, UserTurn
-from runner.errors import ModelFailed, ModelTrouble
+from runner.host.errors import ModelFailed, ModelTrouble
 from tests.context.conversations import assistant, ruler, user
 
 SYSTEM = System((Text("You are a helpful assistant."),))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.context.budget import LEAST_WINDOW, Budget, planning_scale
-from runner.events import Json
+from runner.host.events import Json
 
 
 def test_F1_the_input_budget_is_the_window_less_the_reserve() -> None:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.context.checkpoint import MAX_BYTES, MAX_GAPS, Checkpoint, Gap, merge, merged_gaps, order, read, write
-from runner.context.folding import Fold, closed, folded, subtract
+from runner.context.coverage import Fold, closed, folded, subtract
 from runner.conversation.units import Span
-from runner.events import Json
+from runner.host.events import Json
 
 WHOLE = Checkpoint(
     "facts", "12", "90", (Gap("50", "61"), Gap(None, "12")), 20, 3, 1_700_000_000.5, {"m": 8_000}, {"sent": ["a"]}

@@ -15,7 +15,7 @@ from runner.context.summary import CLOSING, OPENING, SummaryReply
 from runner.context.tokens import Ruler, Tokenizer
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
-from runner.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
+from runner.host.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
 from tests.context.conversations import assistant, ruler, session, tool_turn, user
 from tests.context.setting import GOOD, SMALL, SYSTEM, Model, Setting, history, view
 

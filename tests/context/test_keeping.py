@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.context.digest import EARLIER, read_entries
-from runner.context.keeping import MOST, SHARE, identifiers, is_short, with_identifiers
+from runner.context.identifiers import MOST, SHARE, identifiers, is_short, with_identifiers
 from runner.context.tokens import Prices
 from runner.conversation.units import Unit
 from tests.context.conversations import assistant, conversations, ruler, tool_turn, user

@@ -10,7 +10,7 @@ from runner.context.budget import Budget
 from runner.context.meter import CountFailed, Meter, counting_unavailable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import System, Text, Unit
-from runner.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
+from runner.host.errors import CountingUnavailable, HostCallFailed, HostFailure, ModelFailed, ModelTrouble
 from tests.context.conversations import assistant, tool_turn, user
 
 BUDGET = Budget(10_000, 1_000)

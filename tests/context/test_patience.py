@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.context.patience import LEAST_ROOM, Patience, read
+from runner.context.summary_backoff import LEAST_ROOM, Patience, read
 
 PATIENCES = st.builds(
     Patience,

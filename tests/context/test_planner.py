@@ -12,7 +12,7 @@ from runner.context.budget import Budget
 from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, plan, tail_room
 from runner.context.tokens import Prices
 from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn, newest_user
-from runner.errors import InputTooLarge
+from runner.host.errors import InputTooLarge
 from tests.context.conversations import assistant, conversations, ruler, session, tool_turn, user
 
 PRICES = Prices(ruler())

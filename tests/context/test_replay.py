@@ -11,14 +11,14 @@ import pytest
 from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint, order, read
 from runner.context.compaction import Context, View, Wishes
-from runner.context.folding import leading
+from runner.context.coverage import leading
 from runner.context.meter import Meter
 from runner.context.paging import History, PageCall, Paging
 from runner.context.summary import SummaryReply
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
-from runner.errors import HostCallFailed, HostFailure, ModelFailed, ModelTrouble
-from runner.events import Json
+from runner.host.errors import HostCallFailed, HostFailure, ModelFailed, ModelTrouble
+from runner.host.events import Json
 from tests.context.conversations import ruler
 
 SYSTEM = System((Text("You are a helpful assistant."),))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runner.context.checkpoint import Checkpoint, read, write
-from runner.errors import HostCallFailed, HostFailure
-from runner.events import Json
+from runner.host.errors import HostCallFailed, HostFailure
+from runner.host.events import Json
 from tests.context.conversations import user
 from tests.context.setting import GOOD, Model, Setting, history, view
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from runner.callformats.without_thoughts import without_thoughts
+from callformats.without_thoughts import without_thoughts
 from runner.conversation.history import EARLIER_CUT, Row, ToolMemoryForm, read_row, units_of
 from runner.conversation.record import KEY, RecordedCall, build
 from runner.conversation.request import Request

@@ -13,7 +13,7 @@ from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, System, UserTurn
 from runner.conversation.wire import Wire
-from runner.errors import PromptMalformed
+from runner.host.errors import PromptMalformed
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6),

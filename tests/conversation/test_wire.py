@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, System, Text, ToolCall, ToolResult, Unit, UserTurn
 from runner.conversation.wire import Wire, system_messages
-from runner.events import Json
+from runner.host.events import Json
 
 USER = st.lists(
     st.builds(Text, st.text(min_size=1, max_size=9))

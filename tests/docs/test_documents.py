@@ -15,8 +15,8 @@ from config.fields import FIELDS
 from config.form import load_labels
 from config.locales import Locale
 from config.notices import Notice, say
-from runner.events import Usage
-from runner.tally import Tally
+from runner.host.events import Usage
+from runner.run.run_stats import Tally
 from tests.docs.tables import READMES, ROOT, UNBUILT, written
 
 GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))

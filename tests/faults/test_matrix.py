@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from runner import steering
-from runner.run import _Run
+from runner.channel import steering
+from runner.run.run import _Run
 from tests.host import Fault
 from tests.host.faults import bent
 from tests.seeds import SEED

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.callformats import registry
-from runner.callformats.block import Format
-from runner.callformats.inert import INERT
-from runner.events import Json
+from callformats import registry
+from callformats.block import Format
+from callformats.inert import INERT
 from runner.guards import defang, restore, restore_value
+from runner.host.events import Json
 
 CASES = Path(__file__).parent / "cases" / "chat_template_markers.jsonl"
 MARKERS = [json.loads(line)["marker"] for line in CASES.read_text(encoding="utf-8").splitlines()]

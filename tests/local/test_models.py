@@ -15,7 +15,7 @@ from local.models import ProviderModel
 from local.provider import complete
 from runner.conversation.request import Request
 from runner.conversation.units import System, Text, UserTurn
-from runner.errors import ModelFailed
+from runner.host.errors import ModelFailed
 from runner.models.reply import Reply, ReplyReader
 
 from .scripted import Scripted, streamed, stubborn

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.models.habits import Habit, Habits
 
 ANY_JSON = st.recursive(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.provider.reasoning import ReasoningLevel
 from langbot_plugin.api.entities.builtin.runner.resources import ModelResource
 
-from runner.errors import AllModelsFailed, ModelFailed, ModelTrouble, NoUsableModel
-from runner.models.lineup import Lineup, ModelRef, authorised
+from runner.host.errors import AllModelsFailed, ModelFailed, ModelTrouble, NoUsableModel
+from runner.models.fallback_order import Lineup, ModelRef, authorised
 
 IDS = st.sampled_from(["a", "b", "c", "d", ""])
 GRANTS = st.lists(

@@ -14,9 +14,9 @@ from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeout
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import System, Text, UserTurn
 from runner.conversation.wire import Wire
-from runner.errors import HostCallFailed, ModelFailed, ModelTrouble
-from runner.events import Usage
-from runner.models.lineup import authorised
+from runner.host.errors import HostCallFailed, ModelFailed, ModelTrouble
+from runner.host.events import Usage
+from runner.models.fallback_order import authorised
 from runner.models.provider import HostModel
 from runner.models.refusals import Refusals, Step
 from runner.models.reply import Reply, ReplyReader

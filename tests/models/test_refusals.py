@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, System, Text, ToolCall, ToolResult, UserTurn
-from runner.errors import ModelTrouble
-from runner.events import Json
+from runner.host.errors import ModelTrouble
+from runner.host.events import Json
 from runner.models.habits import Habits
 from runner.models.refusals import CHANGED, MOST_REQUESTS, REMEMBERED, Refusals, Step, steps_against, steps_in
 

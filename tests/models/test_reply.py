@@ -19,7 +19,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     ToolCall,
 )
 
-from runner.events import Usage
+from runner.host.events import Usage
 from runner.models.calls import RawCall
 from runner.models.reply import Reply, ReplyReader, usage_of
 

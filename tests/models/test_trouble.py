@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.errors import HostCallFailed, HostFailure, ModelTrouble
+from runner.host.errors import HostCallFailed, HostFailure, ModelTrouble
 from runner.models.trouble import trouble_of
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from runner import clock
-from runner.deadline import Deadline
-from runner.errors import ModelFailed, ModelTrouble
-from runner.events import Json
+from runner.host import clock
+from runner.host.deadline import Deadline
+from runner.host.errors import ModelFailed, ModelTrouble
+from runner.host.events import Json
 from runner.models import waiting
+from runner.models.fallback_order import Lineup, authorised
 from runner.models.habits import Habit, Habits
-from runner.models.lineup import Lineup, authorised
 from runner.models.waiting import FirstEvent, Limits, OutOfTime, Waiting, share
 from tests.unit.border import context
 

@@ -66,9 +66,10 @@ def _many_tools(body: Json) -> None:
     body["tools"] = [{"type": "function", "function": one} for one in named]
 
 
-def _cut(messages: list[Json]) -> None:
+def _cut(messages: list[Json]) -> list[Json]:
     """The round is the newest that was said."""
     del messages[3:]
+    return messages
 
 
 def _user_again(body: Json) -> None:

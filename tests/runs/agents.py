@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from components.runner.default import DefaultRunner
-from runner.answering import EVENT_REPLY
+from runner.channel.answering import EVENT_REPLY
 from tests.host import Reply, RunRecord, TestHost, full_manifest, violations
 from tests.host.host import TestHost as Host
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from components.runner.default import DefaultRunner
-from runner.outbox import FRAME_BUDGET
+from runner.channel.outbox import FRAME_BUDGET
 from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall, Violation, full_manifest
 
 TERMINAL = ("run.completed", "run.failed")

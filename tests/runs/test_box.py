@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from components.runner.default import DefaultRunner
-from runner import box as box_module
-from runner import closing
+from runner.run import closing
+from runner.sandbox import box as box_module
 from tests.host import (
     Attachment,
     Box,

@@ -10,7 +10,7 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import turn as turns
+from runner.loop import turn as turns
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
 from tests.host.script import Json
 

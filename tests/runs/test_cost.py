@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from runner import outbox, visible
+from runner.channel import outbox, visible
 from runner.context import tokens
 from runner.conversation import wire
 from runner.conversation.units import Unit

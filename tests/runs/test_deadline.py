@@ -9,8 +9,8 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import run as a_run
-from runner.deadline import Deadline
+from runner.host.deadline import Deadline
+from runner.run import run as a_run
 from tests.host import Model, ModelRequest, Reply, Tool
 
 from .scenes import LOOK, LOOKING, assert_sound, host_with, rows

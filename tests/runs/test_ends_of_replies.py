@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from callformats.thoughts import THOUGHTS
 from config.locales import Locale
 from config.notices import Notice, say
-from runner.callformats.thoughts import THOUGHTS
 from tests.host import Model, Reason, Reply, Tool, ToolCall
 
 from .scenes import LOOK, LOOKING, assert_sound, host_with, rows, words

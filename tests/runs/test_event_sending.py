@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.answering import EVENT_REPLY
+from runner.channel.answering import EVENT_REPLY
 from tests.host import Fault
 
 from .agents import ANSWER, agent, called, check, in_pieces, streamed

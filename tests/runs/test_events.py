@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from runner.answering import EVENT_REPLY
+from runner.channel.answering import EVENT_REPLY
+from runner.channel.outbox import pause_after
 from runner.conversation.happened import DATA_CHARACTERS
-from runner.outbox import pause_after
 from tests.host import Fault, ModelRequest, Reply, Tool, ToolCall, violations
 from tests.host.script import text_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from runner import interrupt
+from runner.run import interrupt
 from tests.host import Fault, Model, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
 
 from .scenes import assert_ended, assert_sound, host_with, looks, rows

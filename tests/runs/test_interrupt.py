@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from runner import interrupt
-from runner.host import Host
+from runner.host.port import Host
+from runner.run import interrupt
 from tests.host import Fault, Reply, RunRecord, TestHost, Tool, ToolCall
 
 from .scenes import LOOKING, assert_sound, host_with, orphans, rows

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from runner import knowledge, steering
+from runner.channel import steering
+from runner.conversation import retrieval as knowledge
 from runner.conversation.knowledge import INTRODUCTION
 from tests.host import Chunk, Fault, KnowledgeBase, Model, Reply, RunRecord, TestHost, Tool, ToolCall
 

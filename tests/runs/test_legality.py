@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner import interrupt
+from runner.run import interrupt
 from tests.host import Fault, Model, Reply, RunRecord, TestHost, Tool, mcp_content
 
 from .scenes import PRIVATE, host_with, lost_steering

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from runner.callformats import StreamReader
-from runner.turn import _AT_ONCE
+from callformats import StreamReader
+from runner.loop.turn import _AT_ONCE
 from tests.host import Model, Reply, Tool
 
 from .scenes import assert_sound, host_with

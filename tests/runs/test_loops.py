@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from runner.loop import CONCLUDE_IDLE, CONCLUDE_REPEATED, REPEATED
+from runner.loop.loop import CONCLUDE_IDLE, CONCLUDE_REPEATED, REPEATED
 from tests.host import Model, ModelRequest, Reason, Reply, RunRecord, TestHost, Tool, ToolCall
 
 from .scenes import assert_sound, host_with

@@ -8,7 +8,7 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import interrupt
+from runner.run import interrupt
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, Tool, ToolCall
 
 from .scenes import LOOKING, broken_rules, host_with, looks, lost_steering, rows

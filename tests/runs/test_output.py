@@ -13,7 +13,7 @@ from langbot_plugin.api.entities.builtin.runner.result import RunnerResult
 from components.runner.default import DefaultRunner
 from config.locales import Locale
 from config.notices import Notice, say
-from runner.outbox import BASE_PAUSE
+from runner.channel.outbox import BASE_PAUSE
 from tests.host import Reason, Reply, RunRecord, TestHost, Tool, ToolCall, full_manifest
 
 from .scenes import assert_sound, broken_rules, host_with, rows
@@ -120,7 +120,7 @@ async def test_C6_an_answer_that_is_empty_after_tools_is_a_visible_sentence() ->
 
 
 async def test_C6_a_passing_notice_stands_in_snapshots_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.05)
+    monkeypatch.setattr("runner.loop.rounds.TOOL_PATIENCE", 0.05)
     reply = Reply("Looking.", tool_calls=[ToolCall("look")])
     host = host_with(replies=[reply, Reply("Done.", delay=0.5)], tools=[Tool("look", delay=0.7)])
     run = await host.say("go")
@@ -132,7 +132,7 @@ async def test_C6_a_passing_notice_stands_in_snapshots_only(monkeypatch: pytest.
 
 
 async def test_C6_without_notices_wanted_none_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.02)
+    monkeypatch.setattr("runner.loop.rounds.TOOL_PATIENCE", 0.02)
     reply = Reply("Looking.", tool_calls=[ToolCall("look")])
     tools = [Tool("look", delay=0.4)]
     host = host_with(replies=[reply, "Done."], tools=tools, config={"progress-notices": False})

@@ -9,9 +9,9 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import run as a_run
-from runner.models.bench import Bench
+from runner.models.pool import Bench
 from runner.models.refusals import REMEMBERED
+from runner.run import run as a_run
 from tests.host import Model, ModelRequest, Reason, Reply, Tool, ToolCall
 
 from .scenes import LOOK, PRIVATE, assert_sound, host_with, words

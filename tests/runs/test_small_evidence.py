@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner import rounds
+from runner.loop import rounds
 from runner.small.part import EVERY_PART, Part, Parts, all_but
 from tests.host import Fault, Model, Reply, RunRecord, TestHost, Tool, ToolCall, mcp_content
 from tests.written import bare, says, tags

@@ -133,7 +133,7 @@ async def test_S4_a_host_tool_never_takes_the_name_of_the_tool_for_outputs(profi
 
 
 async def test_S4_the_host_ends_the_waiting_by_its_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.parts.Executor", partial(execute.Executor, call_seconds=0.15))
+    monkeypatch.setattr("runner.run.setup.Executor", partial(execute.Executor, call_seconds=0.15))
     slow = Slow(most=10)
     host = weak_host(BUILD, *[ASK] * 4, says("It did not end in time."), tools=[slow.tool], max_steps=9)
     run = await host.say("build")
@@ -224,7 +224,7 @@ async def test_S3_a_status_of_a_job_is_never_shown_as_the_gist_of_a_result() -> 
 async def test_C6_the_person_reads_which_tool_still_runs_and_never_the_name_of_the_tool_for_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.01)
+    monkeypatch.setattr("runner.loop.rounds.TOOL_PATIENCE", 0.01)
     slow = Slow(most=10)
     host = weak_host(BUILD, ASK, ASK, ENOUGH, tools=[slow.tool], max_steps=9, parts=NO_SECOND_LOOK)
     run = await host.say("build")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runner import closing
-from runner import run as a_run
-from runner.deadline import Deadline
+from runner.host.deadline import Deadline
+from runner.run import closing
+from runner.run import run as a_run
 from runner.small.part import Part, all_but
 from runner.tools import execute
 from runner.tools.listening import ARGUMENTS

@@ -8,9 +8,9 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import interrupt
-from runner import run as a_run
-from runner.deadline import Deadline
+from runner.host.deadline import Deadline
+from runner.run import interrupt
+from runner.run import run as a_run
 from runner.small.part import EVERY_PART, Part, all_but
 from runner.tools import jobs
 from runner.tools.jobs import JOB_OUTPUT

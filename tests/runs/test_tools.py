@@ -73,7 +73,7 @@ async def test_D1_names_that_come_out_the_same_stay_apart() -> None:
 
 
 async def test_D1_people_read_a_tools_own_name_in_notices_ledger_and_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.0)
+    monkeypatch.setattr("runner.loop.rounds.TOOL_PATIENCE", 0.0)
     tool = Tool("天气", fn=lambda: asyncio.sleep(0.5, "sunny"))
     host = host_with(replies=[lambda request: calls(request.tool_names[0]), "Done."], tools=[tool])
     run = await host.say("go")

@@ -9,8 +9,8 @@ from functools import cache
 
 from bastioncorpus import load_corpus  # type: ignore[import-untyped]
 
-from runner.callformats import render
-from runner.callformats.registry import all_formats
+from callformats import render
+from callformats.registry import all_formats
 from tests.guards.test_defang import MARKERS, MORE_MARKERS
 
 BEGIN, END = "zqbegin", "zqend"

@@ -17,11 +17,11 @@ SOURCES = sorted(path for folder in ("runner", "components") for path in (ROOT /
 OURS = {"runner", "config", "components"}
 NEEDED = {"jsonschema", "langbot_plugin", "pydantic", "referencing", "regex", "tiktoken"}
 
-FILES_ARE_OPENED_IN = {"runner/dump.py", "runner/context/tokens.py"}
+FILES_ARE_OPENED_IN = {"runner/run/dump.py", "runner/context/tokens.py"}
 """The record of faulty replies, which the owner switches on, and the vocabulary that travels with the plugin."""
 
 OPENING = {"open", "fdopen", "read_bytes", "read_text", "write_bytes", "write_text", "iterdir", "listdir", "scandir"}
-NOT_FILES = {"runner/assembly.py", "runner/box.py"}
+NOT_FILES = {"runner/run/assembly.py", "runner/sandbox/box.py"}
 """`open` is a method of the sandbox there."""
 
 

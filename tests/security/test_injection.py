@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from callformats import all_formats, render
 from config.choices import CallFormat
-from runner.callformats import all_formats, render
 from runner.small.forms import FORM_IDS
 from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
 from tests.runs.scenes import LOOK, assert_ended

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from config.choices import CallFormat
-from runner.events import Json
+from runner.host.events import Json
 from runner.small.forms import FORM_IDS
 from tests.callformats.disguises import COATS, shapes
 from tests.host import ModelRequest, Reply, Tool, ToolCall

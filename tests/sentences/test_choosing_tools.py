@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from runner.small import guiding, shown
-from runner.small.dress import Dresser
 from runner.small.part import Part, Parts
+from runner.small.request_shaping import Dresser
 from runner.tools import ranking
 from tests.host import Tool
 from tests.written import bare, says

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
-from runner import assembly
 from runner.conversation.request import Request
+from runner.loop.policy import Standard
+from runner.run import assembly
 from runner.small import hints
 from runner.small.hints import Hints
-from runner.small.manner import Standard
 from runner.small.part import Part, Parts
 from runner.tools.catalogue import Catalogue
 from tests.host import Reply, Skill, ToolCall

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.callformats import render
+from callformats import render
 from runner.conversation import knowledge, record
 from runner.guards import defang
 from runner.small import forms, guiding

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from runner import run as runs
-from runner.loop_detection import Seen
+from runner.loop.loop_detection import Seen
+from runner.loop.turn import Turns
 from runner.models.reply import ReplyReader
-from runner.small import ladder, trail
+from runner.run import run as runs
+from runner.small import call_log as trail
+from runner.small import escalation as ladder
+from runner.small.escalation import Ladder
 from runner.small.guiding import Guiding
-from runner.small.ladder import Ladder
 from runner.small.part import Part, Parts
 from runner.tools import catalogue
-from runner.turn import Turns
 from tests.host import Reply
 from tests.written import LOOK, bare, says
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runner import ending
 from runner.context import compaction
 from runner.context.planner import Plan, Step
+from runner.run import ending
 from runner.small import prompt
 from runner.small.guiding import Guiding
 from runner.small.part import Part, Parts

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.loop_detection import Seen
-from runner.small.circles import READS_ALLOWED, Circle, Circles
+from runner.loop.loop_detection import Seen
+from runner.small.loop_detection import READS_ALLOWED, Circle, Circles
 
 
 def act(call: str, result: str, **about: bool) -> Seen:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runner.callformats.quotation import Quotations
-from runner.callformats.reading import Fault
-from runner.callformats.stream import StreamReader
+from callformats.quotation import Quotations
+from callformats.reading import Fault
+from callformats.stream import StreamReader
 from runner.conversation.current import PINNED
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.speakers import GROUP_LINE

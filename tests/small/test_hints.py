@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.small.answers import Done
 from runner.small.hints import CUT_SHORT, LOOK_AFTER, Hints
 

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.small.ladder import MOST_SLIPS, Correction, Ladder, Rung
+from runner.small.escalation import MOST_SLIPS, Correction, Ladder, Rung
 
 NAMES = st.sampled_from(["", "a", "b", "get_weather"])
 PROBLEMS = st.sampled_from(["", "missing city.", "x" * 5_000])

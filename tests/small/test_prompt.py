@@ -13,15 +13,15 @@ import jsonschema
 import pytest
 
 from config.choices import CallFormat
-from runner.answering import MODEL_ANSWERS_LINE
+from runner.channel.answering import MODEL_ANSWERS_LINE
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import ToolResult
 from runner.small import answers, evidence, forms, guided, hints, prompt, shown
 from runner.small.answers import Done
+from runner.small.escalation import Ladder
 from runner.small.forms import family_of, tools_in_words
 from runner.small.guiding import CHANTED, FAULTY_TEXT, FLAGGED, LOADED, NOT_LOADED, SWITCHED_OFF, UNSENT
-from runner.small.ladder import Ladder
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.tools import jobs, validate_args
 from runner.tools.results import ErrorCode

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.callformats.quotation import Quotations
+from callformats.quotation import Quotations
 from runner.models.reply import Reply
 from runner.small.reading import Lenient, Ways
 from runner.small.reply_tool import REPLY_SPEC

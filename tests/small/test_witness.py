@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.small.witness import acts, addresses, is_own, is_witness, stated_page, visits, witness_of
+from runner.small.log_tools import acts, addresses, is_own, is_witness, stated_page, visits, witness_of
 from runner.tools.catalogue import Entry
 from tests.tools.offers import catalogue, offer
 

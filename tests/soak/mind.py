@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from runner.callformats import render
-from runner.callformats.registry import all_formats
+from callformats import render
+from callformats.registry import all_formats
 from tests.host import ModelRequest, Reason, Reply, ToolCall
 from tests.runs.long_chats import is_summary
 from tests.runs.planted import Plants

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from runner import interrupt
+from runner.run import interrupt
 from tests.host import RunRecord, TestHost
 from tests.runs.planted import Plants, lines_of
 from tests.runs.scenes import TERMINAL, broken_rules, lost_steering, orphans

@@ -79,7 +79,7 @@ def _of_type(schema: dict[str, Any], rest: set[str], kind: str, place: str) -> I
         wanted = allowed[word]
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             yield f"{place}.{word}: {value!r}"
-        elif word in MOST and not 0 <= value <= MOST[word]:
+        elif word in MOST and isinstance(value, int) and not 0 <= value <= MOST[word]:
             yield f"{place}.{word}: {value} repetitions (llama.cpp)"
     if kind == "array" and "items" not in schema:
         yield f"{place}: no items (Gemini: missing field; OpenAI: array schema missing items)"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.errors import HostCallFailed, HostFailure
-from runner.events import Json, Log, ToolFinished, ToolStarted
+from runner.host.errors import HostCallFailed, HostFailure
+from runner.host.events import Json, Log, ToolFinished, ToolStarted
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Batch, Executor, Outcome, ToolSlots
 from runner.tools.prepare import WantedCall

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import CALLS_PER_RUN, Executor, Outcome, ToolSlots
 from runner.tools.jobs import JOB_ENTRY, MOST_OPEN, Jobs

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 
-from runner.callformats.offered import Offered
+from callformats.offered import Offered
 from runner.conversation.request import ToolSpec
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools import compact_schema, rank_tools, validate_args
 
 ADD = ToolSpec(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.events import Json
+from runner.host.events import Json
 from runner.tools.schemas import check
 
 

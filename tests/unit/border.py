@@ -21,9 +21,9 @@ from langbot_plugin.entities.io.errors import ActionCallError, ConnectionClosedE
 from config.locales import Locale
 from config.notices import Notice, say
 from config.settings import Settings
-from runner.events import Answer, Completed, Event, Failed, Snapshot
-from runner.host import ProxyHost
-from runner.run import Worker, run
+from runner.host.events import Answer, Completed, Event, Failed, Snapshot
+from runner.host.port import ProxyHost
+from runner.run.run import Worker, run
 
 ALL_APIS = {"prompt_get": True, "history_page": True, "steering_pull": True, "run_get": True, "state": True}
 RUN_ID = "run-1"

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from langbot_plugin.entities.io.errors import ActionCallError
 
-from runner import backlog
-from runner.backlog import caught_up
-from runner.host import ProxyHost
+from runner.channel import host_progress as backlog
+from runner.channel.host_progress import caught_up
+from runner.host.port import ProxyHost
 from tests.unit.border import RUN_ID, Handler, context, host_over
 
 Answer = Callable[[dict[str, object]], object]

@@ -21,11 +21,11 @@ from langbot_plugin.entities.io.errors import ConnectionClosedError
 from langbot_plugin.entities.io.resp import ActionResponse, ChunkStatus
 from langbot_plugin.runtime.io.handler import STREAM_WINDOW
 
-from runner import cancellation
-from runner.cancellation import closed
-from runner.errors import HostCallFailed, HostFailure
-from runner.events import Completed, Event, Failed
-from runner.host import Host, ModelCall, ProxyHost
+from runner.host import cancellation
+from runner.host.cancellation import closed
+from runner.host.errors import HostCallFailed, HostFailure
+from runner.host.events import Completed, Event, Failed
+from runner.host.port import Host, ModelCall, ProxyHost
 from tests.host.codec import InlineCodec
 from tests.host.plugin import files_folder
 from tests.host.steered import run_steered

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.deadline import Deadline, deadline_for
+from runner.host.deadline import Deadline, deadline_for
 
 SECONDS = st.none() | st.floats(-1e6, 1e6)
 

@@ -24,7 +24,7 @@ from langbot_plugin.api.entities.builtin.runner.result import (
 
 from components.runner.default import DefaultRunner, result_of
 from runner.conversation.record import KEY
-from runner.events import Answer, Completed, Event, Failed, Json, Log, Snapshot, ToolFinished, ToolStarted, Usage
+from runner.host.events import Answer, Completed, Event, Failed, Json, Log, Snapshot, ToolFinished, ToolStarted, Usage
 from tests.unit.border import RUN_ID, Handler, context, text_frame, usage_frame
 
 PAYLOADS: Mapping[str, type[pydantic.BaseModel]] = {

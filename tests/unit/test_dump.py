@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.dump import Dump, Recorder, record_of, what_is_wrong
 from runner.models.calls import RawCall
 from runner.models.reply import Reply
+from runner.run.dump import Dump, Recorder, record_of, what_is_wrong
 from tests.host import Reply as Says
 from tests.host import ToolCall
 from tests.runs.weak import weak_host, weather

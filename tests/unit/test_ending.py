@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner.ending import answered, fitted, stopped
-from runner.errors import (
+from runner.channel.outbox import FRAME_BUDGET, wire_bytes
+from runner.channel.visible import Visible
+from runner.host.errors import (
     AllModelsFailed,
     CountingUnavailable,
     InputTooLarge,
@@ -24,10 +25,9 @@ from runner.errors import (
     RunFault,
     TimeIsUp,
 )
-from runner.events import Answer, Completed, Event, Failed, Json, Log, Usage
-from runner.outbox import FRAME_BUDGET, wire_bytes
-from runner.turn import BrokenOff
-from runner.visible import Visible
+from runner.host.events import Answer, Completed, Event, Failed, Json, Log, Usage
+from runner.loop.turn import BrokenOff
+from runner.run.ending import answered, fitted, stopped
 from tests.unit.border import english
 
 USAGE = Usage(1, 2, 3)

@@ -12,8 +12,8 @@ from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIError, Age
 from langbot_plugin.api.proxies.runner import PermissionDeniedError
 from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeoutError, ConnectionClosedError
 
-from runner.errors import HostCallFailed, HostFailure
-from runner.host import PAGE_LIMIT, STEERING_LIMIT, ModelCall, ProxyHost
+from runner.host.errors import HostCallFailed, HostFailure
+from runner.host.port import PAGE_LIMIT, STEERING_LIMIT, ModelCall, ProxyHost
 from tests.unit.border import RUN_ID, Handler, context, host_over, text_frame
 
 CALL = ModelCall("a", ())

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import interrupt
-from runner.errors import RunCancelled
-from runner.interrupt import PollBudget, watch
+from runner.host.errors import RunCancelled
+from runner.run import interrupt
+from runner.run.interrupt import PollBudget, watch
 from tests.unit.border import RUN_ID, Handler, context, host_over
 
 

@@ -11,10 +11,10 @@ import pytest
 from langbot_plugin.entities.io.errors import ActionCallError
 
 from config.notices import Notice
-from runner import interrupt
 from runner.conversation.record import KEY, read
-from runner.events import Answer, Completed, Event, Failed, ToolFinished, ToolStarted
-from runner.memory import UNSAID_KEY
+from runner.host.events import Answer, Completed, Event, Failed, ToolFinished, ToolStarted
+from runner.run import interrupt
+from runner.tools.memory import UNSAID_KEY
 from tests.unit.border import (
     ASKED,
     GONE,

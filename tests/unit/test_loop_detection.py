@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.loop_detection import CONCLUDED_AT, IDLE_ROUNDS, READS_ALLOWED, LoopDetection, Seen, Verdict
+from runner.loop.loop_detection import CONCLUDED_AT, IDLE_ROUNDS, READS_ALLOWED, LoopDetection, Seen, Verdict
 
 GO_ON, TELL, REPEATED, IDLE = Verdict
 

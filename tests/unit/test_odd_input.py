@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from runner.events import Completed, Failed
+from runner.host.events import Completed, Failed
 from tests.unit.border import (
     ASKED,
     GONE,

@@ -15,8 +15,8 @@ from langbot_plugin.entities.io.errors import ActionCallError
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner import interrupt
-from runner.events import Answer, Failed, Log
+from runner.host.events import Answer, Failed, Log
+from runner.run import interrupt
 from tests.unit.border import (
     ASKED,
     GONE,
@@ -124,7 +124,7 @@ async def test_D5_a_record_put_aside_is_taken_back_when_a_follow_up_makes_the_ru
 
 
 async def test_C6_a_passing_notice_does_not_stay_when_a_run_ends_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.rounds.TOOL_PATIENCE", 0.05)
+    monkeypatch.setattr("runner.loop.rounds.TOOL_PATIENCE", 0.05)
     handler = SlowTool([[call_frame("look")]], {"call_tool": {"result": {"terminate": True}}})
     events = await events_of(handler, context(tools=["look"]))
     assert snapshots(events) == [] or any(isinstance(event, Answer) for event in events)
@@ -244,7 +244,7 @@ async def test_Q2_beyond_the_frame_a_chunk_costs_no_measuring_of_the_whole_text(
         measured += 1
         return len(json.dumps(value))
 
-    monkeypatch.setattr("runner.outbox.wire_bytes", counted)
+    monkeypatch.setattr("runner.channel.outbox.wire_bytes", counted)
     handler = Handler(
         [[text_frame("中" * 80_000), 0.0, *[step for _ in range(50) for step in (text_frame("中"), 0.0)]]]
     )

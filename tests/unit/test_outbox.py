@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.events import Answer, Completed, Event, Failed, Log, Snapshot
-from runner.outbox import BASE_PAUSE, FRAME_BUDGET, HEARTBEAT, Outbox, pause_after, wire_bytes
+from runner.channel.outbox import BASE_PAUSE, FRAME_BUDGET, HEARTBEAT, Outbox, pause_after, wire_bytes
+from runner.host.events import Answer, Completed, Event, Failed, Log, Snapshot
 from tests.unit.border import until
 
 

@@ -9,9 +9,9 @@ import pytest
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIError, AgentAPIException
 
-from runner.events import Event, Log, ToolFinished, ToolStarted
-from runner.host import STREAM_CHARACTERS
-from runner.replying import Replier, bounded
+from runner.channel.replying import Replier, bounded
+from runner.host.events import Event, Log, ToolFinished, ToolStarted
+from runner.host.port import STREAM_CHARACTERS
 
 from .border import ALL_APIS, GONE, Handler, context, host_over
 

@@ -16,9 +16,9 @@ from langbot_plugin.entities.io.errors import ActionCallError, ActionCallTimeout
 
 from config.notices import Notice
 from config.settings import Settings
-from runner import interrupt
-from runner.events import Answer, Completed, Event, Failed, Log, Snapshot, Usage
-from runner.run import Worker, run
+from runner.host.events import Answer, Completed, Event, Failed, Log, Snapshot, Usage
+from runner.run import interrupt
+from runner.run.run import Worker, run
 from tests.unit.border import (
     ASKED,
     EVENT_ID,

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.channel.steering import Steering
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Text
-from runner.steering import Steering
 from tests.host.steered import run_steered
 from tests.unit.border import Handler, context, follow_up, host_over, row, until
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runner.events import Answer, Completed, Event, Failed, Log, Usage
-from runner.tally import Tally, accounted, outcome_of
+from runner.host.events import Answer, Completed, Event, Failed, Log, Usage
+from runner.run.run_stats import Tally, accounted, outcome_of
 
 ANSWER = Answer("hi")
 STOPPED = Failed("stopped", "cancelled")

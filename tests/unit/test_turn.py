@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from langbot_plugin.entities.io.errors import ActionCallError
 
 from config.notices import Notice
+from runner.channel.visible import Visible
 from runner.context.budget import Budget
 from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
@@ -21,15 +22,14 @@ from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.reduced import IMAGE_LEFT_OUT
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, System, Text, ToolCall, ToolResult, UserTurn
-from runner.errors import AllModelsFailed, ModelTrouble
-from runner.events import Usage
-from runner.models.bench import Bench
-from runner.models.lineup import Lineup, authorised
+from runner.host.errors import AllModelsFailed, ModelTrouble
+from runner.host.events import Usage
+from runner.loop.progress import Progress
+from runner.loop.turn import BrokenOff, Turns
+from runner.loop.view import RunView
+from runner.models.fallback_order import Lineup, authorised
+from runner.models.pool import Bench
 from runner.models.refusals import MOST_REQUESTS
-from runner.progress import Progress
-from runner.turn import BrokenOff, Turns
-from runner.view import RunView
-from runner.visible import Visible
 from tests.unit.border import (
     ASKED,
     GONE,

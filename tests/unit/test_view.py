@@ -10,8 +10,8 @@ from runner.context.budget import Budget
 from runner.context.compaction import Context, View
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Span, System, Text, ToolCall, ToolResult, UserTurn
+from runner.loop.view import RunView
 from runner.models.refusals import Step, steps_in
-from runner.view import RunView
 
 EXEC, LOOK, JOB = (ToolSpec(name, "", {}) for name in ("exec", "look", "job_output"))
 

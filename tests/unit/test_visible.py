@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.visible import LeadIns, Visible, is_readable, without_invisible
+from runner.channel.visible import LeadIns, Visible, is_readable, without_invisible
 
 UNSEEN = {
     "nul": "\x00",

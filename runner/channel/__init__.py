@@ -1,0 +1,1 @@
+"""How words reach people, and theirs the run."""

@@ -1,0 +1,38 @@
+"""What the Host has been sent and has not dealt with yet (G1).
+
+LangBot takes the results of a run one by one, and showing a text takes it 70 to 500 ms. All the while it claims new
+messages for the run, and what it claims after the last look for follow-ups gets no reply. So the run looks only once
+its whole text is shown: then nothing but the last words lies between that look and the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from runner.host.errors import HostCallFailed
+from runner.host.port import Host
+
+FIRST_PAUSE = 0.06
+"""Seconds before the first question: no LangBot has shown a text earlier."""
+
+_REST = 0.01
+"""Seconds the Host still spends on the result it has come to."""
+
+_GROWTH = 1.5
+"""Each further pause is so much longer: the questions hold up the very work that is waited for."""
+
+
+async def caught_up(host: Host, place: int, *, until: float) -> None:
+    """Return once the Host has come to the run's result number `place`, or at `until` (seconds of the event loop).
+
+    A Host that cannot tell is not asked again: what is lost is time to look for follow-ups, never the answer (Q4).
+    """
+    pause = FIRST_PAUSE
+    with suppress(TimeoutError, HostCallFailed):
+        async with asyncio.timeout_at(until):
+            await asyncio.sleep(pause)
+            while not await host.has_taken(place):
+                pause *= _GROWTH
+                await asyncio.sleep(pause)
+            await asyncio.sleep(_REST)

@@ -1,0 +1,1 @@
+"""The turns of one run: model, tools, follow-ups, and how a model is spoken to."""

@@ -1,0 +1,1 @@
+"""One run from the context to its last event."""

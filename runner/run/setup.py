@@ -1,0 +1,234 @@
+"""The parts of one run, made from what was assembled: context, view, turns, rounds, steering."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+
+from config.choices import ToolMode
+from config.settings import Settings
+from runner.channel.answering import Answering, sent_by
+from runner.channel.delivery import Delivery
+from runner.channel.outbox import Outbox
+from runner.channel.steering import Search, Steering
+from runner.channel.visible import Visible
+from runner.context.budget import Budget
+from runner.context.checkpoint import Checkpoint
+from runner.context.compaction import Context, View, Wishes
+from runner.context.meter import Meter
+from runner.context.summary import Summarise, SummaryReply
+from runner.context.tokens import Ruler, load_tokenizer
+from runner.conversation.call_ids import CallIds
+from runner.conversation.request import Request
+from runner.conversation.retrieval import retrieve
+from runner.conversation.units import AssistantTurn, Reference, UserTurn
+from runner.host import clock
+from runner.host.deadline import Deadline
+from runner.host.events import Log
+from runner.host.port import Host
+from runner.loop.policy import Manner
+from runner.loop.progress import Progress
+from runner.loop.rounds import Rounds
+from runner.loop.turn import Turns
+from runner.loop.view import RunView
+from runner.models import habits
+from runner.models.habits import Habits
+from runner.models.pool import Bench, Writer
+from runner.models.runaway import Runaway, Watch
+from runner.models.waiting import FirstEvent
+from runner.run.assembly import Assembled
+from runner.sandbox.box import Sandbox
+from runner.small.choice import manner_of
+from runner.small.earlier import unanswered
+from runner.small.evidence import Evidence
+from runner.small.part import EVERY_PART, Part
+from runner.small.part import Parts as SmallParts
+from runner.tools.execute import Executor, ToolSlots
+from runner.tools.jobs import Jobs
+from runner.tools.memory import ToolMemory
+from runner.tools.results import Renderer
+
+WINDOW_KEY = "model_context_window_tokens"
+"""Where a Host reports the primary model's window; 4.11.2 always reports none."""
+
+_SUMMARY_SHARE = 0.5
+
+_SEARCH_SHARE = 0.5
+"""Of the time left, what the search for a follow-up may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run has before anything is asked of the Host."""
+
+    ctx: RunnerContext
+    host: Host
+    settings: Settings
+    tool_slots: ToolSlots
+    outbox: Outbox
+    visible: Visible
+    progress: Progress
+    delivery: Delivery
+    sandbox: Sandbox
+    deadline: Deadline
+    say: Callable[..., str]
+    small_parts: SmallParts = EVERY_PART
+
+    def warn(self, text: str) -> None:
+        """A line for the bot's owner."""
+        self.outbox.post(Log(text, "warning"))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run works with once it is assembled."""
+
+    context: Context
+    view: RunView
+    turns: Turns
+    rounds: Rounds
+    steering: Steering
+    memory: ToolMemory
+    manner: Manner
+    jobs: Jobs
+
+
+async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
+    """Build everything for the loop. Loads the tokenizer if no run has done so yet."""
+    context = await _context(around, start, bench)
+    notes = start.checkpoint.notes if start.checkpoint else {}
+    bench.habits = Habits(notes.get(habits.KEY), partial(context.note, habits.KEY))
+    bench.ids.take(_ids_in(start.view))
+    view = RunView(start.view, context, partial(_budget, around, start.checkpoint))
+    manner = _manner(around, start, context)
+    view.ask(start.question)
+    manner.asked(start.question.text())
+    manner.recall(unanswered(start.view.units))
+    turns = Turns(
+        bench,
+        view,
+        around.visible,
+        around.outbox.show,
+        around.progress,
+        around.say,
+        around.warn,
+        around.delivery.may_be_silent,
+        manner,
+        bench.refusals,
+        FirstEvent(bench.lineup, around.deadline, lambda: bench.habits, thinking_hidden=around.settings.remove_think),
+    )
+    jobs = Jobs()
+    rounds = _rounds(around, start, jobs, bench.ids)
+    around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
+    own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
+    steering = Steering(around.host, start.speakers, own, around.ctx.run_id, _search(around, start))
+    return Parts(context, view, turns, rounds, steering, start.memory, manner, jobs)
+
+
+def _search(around: Surroundings, start: Assembled) -> Search | None:
+    """How follow-ups are looked up in the knowledge bases; what is skipped is told once (E1)."""
+    settings = around.settings.knowledge
+    if not settings.bases or around.delivery.answering is Answering.NOBODY:
+        return None
+    told = set(start.notes)
+
+    async def search(said: str, seconds: float) -> Reference | None:
+        left, notes = around.deadline.share(clock.now(), _SEARCH_SHARE), list[str]()
+        within = seconds if left is None else min(seconds, left)
+        found = await retrieve(around.host, settings, around.ctx.resources, said, notes, within=within)
+        for note in dict.fromkeys(notes):
+            if note not in told:
+                told.add(note)
+                around.warn(note)
+        return found
+
+    return search
+
+
+def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
+    """How this run speaks with its models; what is learned of them is kept with the conversation."""
+    notes = start.checkpoint.notes if start.checkpoint else {}
+    manner = manner_of(
+        around.ctx,
+        around.settings,
+        start.catalogue,
+        notes,
+        context.note,
+        around.say,
+        around.warn,
+        around.small_parts,
+        sends_by=sent_by(start.catalogue, around.delivery.answering),
+    )
+    context.shape, context.smaller = manner.shape, manner.smaller
+    return manner
+
+
+async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:
+    apis, limits = around.ctx.context.available_apis, around.settings.context
+    return Context(
+        meter=Meter(bench.count),
+        ruler=Ruler(await load_tokenizer()),
+        wishes=Wishes(limits.keep_recent_tokens, limits.summary_tokens),
+        summarisers=[_summariser(write, around.deadline) for write in bench.writers()],
+        now=time.time,
+        log=lambda line: around.outbox.post(Log(line)),
+        checkpoint=start.checkpoint,
+        outdated=start.past.outdated,
+        durable=apis.state and apis.history_page,
+        unread=start.past.unread,
+        empty=start.past.empty,
+    )
+
+
+def _summariser(write: Writer, deadline: Deadline) -> Summarise:
+    """A model as the context wants one for summaries (F5).
+
+    A person waits for it, with the question unanswered: it gets half of the time that is left, and is left itself once
+    it repeats itself or grows longer than what it is made from.
+    """
+
+    async def summarise(request: Request) -> SummaryReply:
+        watch = Watch(most=sum(len(turn.text()) for turn in request.units if isinstance(turn, UserTurn)))
+        reply = await write(request, watch.feed, deadline.share(clock.now(), _SUMMARY_SHARE))
+        endless = watch.runaway in (Runaway.CHANT, Runaway.LENGTH)
+        ended = "length" if reply.cut else "content_filter" if reply.filtered else None
+        return SummaryReply(reply.text, bool(reply.calls), ended, endless)
+
+    return summarise
+
+
+def _budget(around: Surroundings, checkpoint: Checkpoint | None, model_id: str) -> Budget:
+    limits = around.settings.context
+    reported = around.ctx.runtime.metadata.get(WINDOW_KEY)
+    learned = checkpoint.windows.get(model_id) if checkpoint else None
+    return Budget.of(limits.window_tokens, limits.reserve_tokens, reported=reported, learned=learned)
+
+
+def _ids_in(view: View) -> Iterator[str]:
+    """The ids of the calls that stand in the history already."""
+    for unit in (*view.opening, *view.before, *view.units):
+        if isinstance(unit, AssistantTurn):
+            yield from (call.id for call in unit.calls)
+
+
+def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds) -> Rounds:
+    settings, parts = around.settings, around.small_parts
+    executor = Executor(
+        around.delivery.listening(around.sandbox.call_tool),
+        Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
+        around.tool_slots,
+        around.outbox.post,
+        serial=settings.tools.mode is ToolMode.SERIAL,
+        jobs=jobs if Part.JOBS in parts else None,
+    )
+    evidence = Evidence() if Part.EVIDENCE in parts else None
+    return Rounds(start.catalogue, executor, around.progress, around.say, ids, start.memory, evidence)
+
+
+def _skill_chars(settings: Settings) -> int:
+    """Characters of a skill's text: a quarter of the input budget (D4), at a cautious 3 characters a token."""
+    return settings.context.input_budget() // 4 * 3
