@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from callformats.json_value import Json
 from callformats.scan import next_match
-from runner.host.events import Json
 
 
 @dataclass(frozen=True, slots=True)

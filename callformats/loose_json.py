@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from callformats.json_value import Json
 from callformats.scan import skip
-from runner.host.events import Json
 
 _SPACE = re.compile(r"(?:\s|/\*[^*]{0,400}\*/|//[^\n]{0,400}(?=\n))*+")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)

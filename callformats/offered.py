@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from runner.host.events import Json
+from callformats.json_value import Json
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 

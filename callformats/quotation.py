@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from callformats.json_value import Json
 from callformats.plain_words import plain, squeezed, without_frame
 from callformats.standing import END, CallKey, Searched, call_key
-from runner.host.events import Json
 
 _SEAM = 4_000
 """Characters at both ends of a text where a call may begin that goes on in the next one."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runner.host.events import Json
+from callformats.json_value import Json
 
 
 @dataclass(frozen=True, slots=True)

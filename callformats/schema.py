@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from callformats.json_value import Json
 from callformats.loose_json import State, loads
-from runner.host.events import Json
 
 Schema = Mapping[str, Json]
 

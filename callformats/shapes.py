@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from callformats.block import Candidate
+from callformats.json_value import Json
 from callformats.loose_json import Parsed, State, parse
-from runner.host.events import Json
 
 NAME_KEYS = ("name", "tool_name", "tool", "function_name", "function", "action", "call")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input")

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from callformats.json_value import Json
 from callformats.plain_words import closed_up, plain, squeezed
 from callformats.registry import all_formats
 from callformats.shapes import ARGUMENT_KEYS, CALL_KEYS, NAME_KEYS
-from runner.host.events import Json
 
 END = "\n"
 """Stands in a text in plain words where no call goes on."""

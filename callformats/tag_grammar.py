@@ -20,10 +20,10 @@ from callformats.block import (
     could_begin,
     literal_at,
 )
+from callformats.json_value import Json
 from callformats.loose_json import State, parse, parse_before
 from callformats.scan import Finder, next_match, skip_space
 from callformats.shapes import dumps, of_value, put
-from runner.host.events import Json
 
 _TAG_CHARACTERS = 400
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from callformats.block import Candidate
+from callformats.json_value import Json
 from callformats.loose_json import State, loads
 from callformats.offers import Meant, Offers
 from callformats.quotation import Quotations
 from callformats.reading import Call, Fault, Refusal
 from callformats.schema import Schema, accepts, decoded, from_text, properties_of
-from runner.host.events import Json
 
 Ruling = Call | Refusal
 

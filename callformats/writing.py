@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Protocol
 
+from callformats.json_value import Json
 from callformats.registry import format_named
-from runner.host.events import Json
 
 
 class Callable_(Protocol):

@@ -18,7 +18,7 @@ from demo.errors import DemoError
 
 ROOT_FILES = ("manifest.yaml", "main.py", "requirements.txt", "README.md", "LICENSE")
 REQUIRED = ("manifest.yaml", "main.py")
-FOLDERS = ("assets", "components", "config", "readme", "runner")
+FOLDERS = ("assets", "callformats", "components", "config", "readme", "runner")
 # What may lie in those folders; anything else stops the build instead of travelling to users unseen.
 SUFFIXES = frozenset({".py", ".yaml", ".json", ".md", ".txt", ".svg", ".png", ".webp", ".gz", ".xz", ".sha256"})
 NAMES = frozenset({"LICENSE", "py.typed"})

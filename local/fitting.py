@@ -11,7 +11,7 @@ from runner.context.compaction import Fitted, View
 from runner.conversation.request import Request
 from runner.conversation.units import Unit, UserTurn
 from runner.host.errors import InputTooLarge
-from runner.loop.policy import Manner
+from runner.loop.policy import Policy
 from runner.small.request_shaping import recent_turns
 from runner.tools.catalogue import Catalogue
 
@@ -26,10 +26,10 @@ class ProviderFitting:
     """
 
     def __init__(
-        self, line: Line, manner: Manner, tools: Callable[[], Catalogue], on_step: Callable[[Catalogue], None]
+        self, line: Line, policy: Policy, tools: Callable[[], Catalogue], on_step: Callable[[Catalogue], None]
     ) -> None:
         self._line = line
-        self._manner = manner
+        self._policy = policy
         self._tools = tools
         self._on_step = on_step
 
@@ -60,14 +60,14 @@ class ProviderFitting:
     def _smaller_and_smaller(self, view: View, model: str) -> Iterator[Request]:
         units = recent_turns(view.units)
         yield self._shaped(view, units, model)
-        while self._manner.smaller():
+        while self._policy.smaller():
             yield self._shaped(view, units, model)
         while (fewer := without_oldest(units)) is not None:
             units = fewer
             yield self._shaped(view, units, model)
 
     def _shaped(self, view: View, units: tuple[Unit, ...], model: str) -> Request:
-        return self._manner.shape(Request(view.system, units, view.tools), model)
+        return self._policy.shape(Request(view.system, units, view.tools), model)
 
 
 def without_oldest(units: tuple[Unit, ...]) -> tuple[Unit, ...] | None:

@@ -157,7 +157,7 @@ class _Run:
             site_instructions=agent.instructions or options.instructions or "",
         )
         self._small = small
-        self._manner = self._make_manner(providers, small, inline=options.tools_inline)
+        self._policy = self._make_manner(providers, small, inline=options.tools_inline)
 
     def say(self, notice: Notice, **values: object) -> str:
         """A sentence of the runner in the language of the newest request."""
@@ -201,7 +201,7 @@ class _Run:
         catalogue = self._catalogue()
         progress = Progress(self._visible, self.speaking.show, wanted=False)
         rounds = Rounds(catalogue, self._executor(), progress, self.say, self._ids, ToolMemory((), wanted=False))
-        fitting = ProviderFitting(self._line, self._manner, self._catalogue, self._at_step(rounds))
+        fitting = ProviderFitting(self._line, self._policy, self._catalogue, self._at_step(rounds))
         view = RunView(self._view(catalogue), fitting, lambda _: WINDOW)
         turns = Turns(
             self._line,
@@ -211,11 +211,11 @@ class _Run:
             progress,
             self.say,
             _unheard,
-            manner=self._manner,
+            policy=self._policy,
             refusals=Refusals(steps=_STEPS),
         )
-        self._manner.asked(self._past.asked)
-        self._manner.recall(self._past.since_asked)
+        self._policy.asked(self._past.asked)
+        self._policy.recall(self._past.since_asked)
         return Loop(
             view,
             turns,
@@ -223,9 +223,9 @@ class _Run:
             _NoFollowUps(),
             Deadline(None, None),
             _nothing_to_settle,
-            max_rounds=self._small.max_steps + 1,  # the manner ends the run before, with words
+            max_rounds=self._small.max_steps + 1,  # the policy ends the run before, with words
             clock=clock.now,
-            manner=self._manner,
+            policy=self._policy,
         )
 
     def _at_step(self, rounds: Rounds) -> Callable[[Catalogue], None]:

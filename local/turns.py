@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from local.provider import ChatTurn, CompactTool
-from runner.channel.visible import is_readable
 from runner.conversation.cut import sendable
+from runner.conversation.readable import is_readable
 from runner.conversation.request import Request
 from runner.conversation.units import Image, Part, System, Text, Told, Unit, UserTurn
 from runner.host.events import Json

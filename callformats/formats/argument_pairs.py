@@ -18,10 +18,10 @@ from callformats.block import (
     literal_at,
 )
 from callformats.formats.tagged_json import Wrapper, read_wrapped
+from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import any_of, next_match, skip_space
 from callformats.shapes import dumps, of_value, put
-from runner.host.events import Json
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`=,;]{1,128}")
 _ASSIGNMENT = re.compile(r"[ \t]{1,8}([A-Za-z_][\w-]{0,64})=(\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'|[^\s<]{1,2000})")

@@ -17,10 +17,10 @@ from callformats.block import (
     literal_at,
     unreadable,
 )
+from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import any_of, next_match, skip_space
 from callformats.shapes import dumps, of_value
-from runner.host.events import Json
 
 
 def _both(name: str) -> tuple[str, str]:

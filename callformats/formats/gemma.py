@@ -17,10 +17,10 @@ from callformats.block import (
     could_begin,
     literal_at,
 )
+from callformats.json_value import Json
 from callformats.loose_json import PLAIN_QUOTES, Parsed, Quote, State, parse
 from callformats.scan import skip_space
 from callformats.shapes import dumps, of_value
-from runner.host.events import Json
 
 _QUOTES = ('<|"|>', "<escape>")
 _OPENINGS = 8

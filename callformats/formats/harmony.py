@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from callformats.block import DECLINED, UNFINISHED, Block, Format, Outcome
+from callformats.json_value import Json
 from callformats.scan import next_match
 from callformats.shapes import dumps, of_body
-from runner.host.events import Json
 
 _HEAD = re.compile(
     r"(?:<\|start\|>)?(?:assistant)?[ ]{0,2}(?:to=(?P<first>[\w.-]{1,128})[ ]{0,2})?"

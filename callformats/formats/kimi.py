@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome, could_begin, unreadable
+from callformats.json_value import Json
 from callformats.loose_json import State, parse, parse_before
 from callformats.scan import any_of, skip_space
 from callformats.shapes import dumps, of_value, put
-from runner.host.events import Json
 
 _SECTION = "<|tool_calls_section_begin|>"
 _SECTION_END = "<|tool_calls_section_end|>"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome
+from callformats.json_value import Json
 from callformats.scan import next_match
 from callformats.shapes import dumps, put
-from runner.host.events import Json
 
 _TOKEN = "]<]minimax[>["
 _OPEN = _TOKEN + "<tool_call>"

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Outcome, could_begin, literal_at
 from callformats.formats.tagged_json import Wrapper, read_wrapped, written
+from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import skip_space
 from callformats.shapes import candidates, dumps, of_value
-from runner.host.events import Json
 
 _OPENS = ("[TOOL_CALLS]", "[tool_calls]", "[TOOL_CALL]")
 _CLOSES = ("[/TOOL_CALLS]", "[/tool_calls]", "[/TOOL_CALL]")

@@ -12,11 +12,11 @@ from dataclasses import replace
 from callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, GaveUp, Names, Outcome
 from callformats.formats.pythonic import NAME, read_calls
 from callformats.formats.pythonic import written as written_call
+from callformats.json_value import Json
 from callformats.loose_json import Parsed, State, parse, parse_before
 from callformats.scan import skip_space
 from callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves, of_value
 from callformats.tokens import tokens
-from runner.host.events import Json
 
 _FIRST_KEY = re.compile(
     r"\[?\s{0,40}\{{1,2}\s{0,40}(?:[\"'](?P<quoted>[^\"'\n]{0,128})(?P<end>[\"'])?|(?P<bare>[\w.-]{0,128}))"

@@ -17,10 +17,10 @@ from callformats.block import (
     could_begin,
     literal_at,
 )
+from callformats.json_value import Json
 from callformats.loose_json import State, parse
 from callformats.scan import next_match, skip_space
 from callformats.shapes import candidates, dumps, put
-from runner.host.events import Json
 
 NAME = re.compile(r"[^\W\d][\w.-]{0,127}")
 _TAG_END = re.compile(r"<\|eo[mt]_id\|>")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from callformats.block import DECLINED, UNFINISHED, Block, Format, GaveUp, Names, Outcome, could_begin
 from callformats.formats.pythonic import marked, written
-from runner.host.events import Json
+from callformats.json_value import Json
 
 _OPEN, _CLOSE = "<code>", "</code>"
 _SHOWN = re.compile(r"\s{0,8}(?:print\(\s{0,4}[^\W\d]\w{0,40}\s{0,4}\)\s{0,8})?</code>")

@@ -18,10 +18,10 @@ from callformats.block import (
     could_begin,
     literal_at,
 )
+from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import any_of, next_match, skip_space
 from callformats.shapes import candidates, dumps, merge_halves
-from runner.host.events import Json
 
 _FENCE = "```"
 

@@ -14,11 +14,11 @@ from enum import StrEnum
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
 from callformats.without_thoughts import without_thoughts
-from runner.channel.visible import is_readable
 from runner.conversation import quotes
 from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
 from runner.conversation.names import one_line
+from runner.conversation.readable import is_readable
 from runner.conversation.record import Record
 from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers

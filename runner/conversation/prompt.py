@@ -12,8 +12,8 @@ from langbot_plugin.api.entities.builtin.provider.message import ContentElement,
 from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
 from pydantic import ValidationError
 
-from runner.channel.visible import is_readable
 from runner.conversation.call_ids import made
+from runner.conversation.readable import is_readable
 from runner.conversation.units import (
     AssistantTurn,
     Other,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from runner.channel.visible import is_readable
+from runner.conversation.readable import is_readable
 from runner.conversation.units import AssistantTurn, Image, Part, Text, Unit, UserTurn
 
 IMAGE_LEFT_OUT: Final = "[A picture was sent here; this model cannot see pictures.]"

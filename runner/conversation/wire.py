@@ -17,9 +17,9 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 from langbot_plugin.api.entities.builtin.provider.message import ToolCall as WireCall
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 
-from runner.channel.visible import is_readable
 from runner.conversation.call_ids import CallIds
 from runner.conversation.cut import sendable
+from runner.conversation.readable import is_readable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, Part, System, Text, ToolCall, Unit, UserTurn
 from runner.host.events import Json

@@ -16,11 +16,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from callformats.without_thoughts import without_thoughts
-from runner.channel.visible import is_readable
+from runner.conversation.readable import is_readable
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.host.deadline import Deadline
 from runner.loop.loop_detection import LoopDetection, Seen, Verdict
-from runner.loop.policy import Again, Go, Halt, Manner, Stop
+from runner.loop.policy import Again, Go, Halt, Policy, Stop
 from runner.loop.rounds import CUT_OFF, NO_MORE_TOOLS, Round, Rounds
 from runner.loop.turn import BrokenOff, Turns
 from runner.loop.view import RunView
@@ -55,7 +55,7 @@ class Ending:
 
     `cut`: the last reply reached the model's length limit; `filtered`: a filter of its provider ended it. `concluded`:
     why it had to answer without more tools, None: it had not. `wordless`: it said nothing. `silent`: every tool of the
-    last round asked to end here (D5), so an empty answer is meant. `stop`: why the manner ended it, None when it did
+    last round asked to end here (D5), so an empty answer is meant. `stop`: why the policy ended it, None when it did
     not (S3).
     """
 
@@ -91,7 +91,7 @@ class Loop:
         *,
         max_rounds: int,
         clock: Callable[[], float],
-        manner: Manner,
+        policy: Policy,
         overhear: Callable[[Reply, Catalogue], Awaitable[None]] | None = None,
     ) -> None:
         self._view = view
@@ -102,7 +102,7 @@ class Loop:
         self._settle = settle
         self._max_rounds = max_rounds
         self._clock = clock
-        self._manner = manner
+        self._policy = policy
         self._overhear = overhear
         self._concluding: Conclusion | None = None
         self._detection = LoopDetection()
@@ -143,7 +143,7 @@ class Loop:
 
     def _hear(self, said: UserTurn) -> None:
         self._view.add(said)
-        self._manner.asked(said.text())
+        self._policy.asked(said.text())
         self._turns.answer_anew()
         self._detection.renew()
         if self._concluding is Conclusion.REPETITION:
@@ -153,7 +153,7 @@ class Loop:
         """What a reply leads to: whether the model has to be asked again, and the ending if not."""
         if self._overhear is not None:
             await self._overhear(reply, self._rounds.catalogue)
-        step = self._manner.judge(reply, self._rounds.catalogue, concluding=self._concluding is not None)
+        step = self._policy.judge(reply, self._rounds.catalogue, concluding=self._concluding is not None)
         if isinstance(step, Halt):
             return self._halt(step)
         if isinstance(step, Again):
@@ -176,7 +176,7 @@ class Loop:
             self._view.offer(done.offers)
         if done.pictures is not None:
             self._view.add(done.pictures)
-        halt = self._manner.ran(done.outcomes)
+        halt = self._policy.ran(done.outcomes)
         if halt is not None and not done.terminated:
             return self._halt(halt)
         if not step.small and not done.terminated:

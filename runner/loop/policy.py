@@ -10,9 +10,9 @@ from typing import Protocol
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn
 from runner.models.reply import Reply
-from runner.small.reading import AsItIs, Reading
-from runner.tools.catalogue import Catalogue
+from runner.tools.catalogue import Catalogue, Entry
 from runner.tools.execute import Outcome
+from runner.tools.results import Rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Again:
 
 
 class Stop(StrEnum):
-    """Why a manner ends a run."""
+    """Why a policy ends a run."""
 
     CIRCLES = "circles"
     STEPS = "steps"
@@ -52,8 +52,39 @@ class Halt:
 Next = Go | Again | Halt
 
 
-class Manner(Protocol):
-    """One run's manner. Pure: it decides, others act."""
+class Reading(Protocol):
+    """One reply on its way. `over`: nothing of worth comes any more, the stream may be closed."""
+
+    @property
+    def over(self) -> bool: ...
+
+    def effort(self, fragment: str | None) -> int:
+        """How many characters `feed` would go over with this fragment; None: what `close` would."""
+
+    def feed(self, fragment: str) -> str:
+        """Takes the next characters; gives what may be shown now."""
+
+    def close(self, reply: Reply) -> Reply:
+        """The reply as it is to be understood; `Reply.held` is what was not shown yet."""
+
+
+class AsItIs:
+    """Everything is shown as it comes, and only the provider's own calls are calls."""
+
+    over = False
+
+    def effort(self, fragment: str | None) -> int:
+        return 0
+
+    def feed(self, fragment: str) -> str:
+        return fragment
+
+    def close(self, reply: Reply) -> Reply:
+        return reply
+
+
+class Policy(Protocol):
+    """One run's policy. Pure: it decides, others act."""
 
     def shape(self, request: Request, model_id: str) -> Request:
         """The request as this model is to see it. The same units give the same objects: counting goes by identity."""
@@ -84,6 +115,24 @@ class Manner(Protocol):
 
     def recall(self, turns: Sequence[AssistantTurn]) -> None:
         """Calls that an earlier run finished and gave no answer to: they count as this run's own (S3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A look to take: with `witness`, after the outcome at place `at`."""
+
+    at: int
+    witness: Entry
+
+
+class Evidence(Protocol):
+    """What the consoles and logs of one run have told so far (S5)."""
+
+    def looks(self, outcomes: Sequence[Outcome], catalogue: Catalogue) -> tuple[Look, ...]:
+        """The looks to take after a round."""
+
+    def with_news(self, result: Rendered, witness: Entry, told: Rendered, *, limit: int) -> Rendered:
+        """An action's result and what is new in `told`, together at most `limit` characters."""
 
 
 class Standard:

@@ -11,9 +11,9 @@ from runner.conversation.call_ids import CallIds
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Part, Text, ToolImage, UserTurn
 from runner.host import clock
+from runner.loop.policy import Evidence
 from runner.loop.progress import TOOL_PATIENCE, Progress
 from runner.models.reply import Reply
-from runner.small.evidence import Evidence
 from runner.tools import jobs
 from runner.tools.catalogue import Catalogue
 from runner.tools.execute import Batch, Executor, Outcome

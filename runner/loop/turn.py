@@ -17,14 +17,13 @@ from runner.context.overflow import Overflow
 from runner.conversation.request import Request
 from runner.host import clock
 from runner.host.errors import AllModelsFailed, InputTooLarge, ModelFailed, ModelTrouble
-from runner.loop.policy import Manner, Standard
+from runner.loop.policy import Policy, Reading, Standard
 from runner.loop.progress import SUMMARY_PATIENCE, Progress
 from runner.loop.view import RunView
 from runner.models.contract import Model, Models
 from runner.models.refusals import CHANGED, Refusals, Step, steps_against, steps_in
 from runner.models.reply import Reply, ReplyReader
 from runner.models.waiting import FirstEvent, Limits, OutOfTime, Waiting
-from runner.small.reading import Reading
 
 _AT_ONCE = 1_000
 """Characters of a reply that may be gone over in the event loop: a few milliseconds at the worst (Sm)."""
@@ -71,7 +70,7 @@ class Hangs(ModelFailed):
 class Turns:
     """Runs the model turns of one run.
 
-    `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2). `manner`: how the
+    `may_be_silent`: whether an empty reply is an answer by now, since nobody waits for text (J2). `policy`: how the
     model is spoken to and its replies are read. `refusals`: what each model did not take (K7). `first_event`: how long
     it may keep silent (K8); None: for ever. `by_model` counts the turns, `seconds` is what they took in all.
     """
@@ -86,7 +85,7 @@ class Turns:
         say: Callable[..., str],
         warn: Callable[[str], None],
         may_be_silent: Callable[[], bool] = lambda: False,
-        manner: Manner | None = None,
+        policy: Policy | None = None,
         refusals: Refusals | None = None,
         first_event: FirstEvent | None = None,
     ) -> None:
@@ -98,7 +97,7 @@ class Turns:
         self._say = say
         self._may_be_silent = may_be_silent
         self._warn = warn
-        self._manner: Manner = manner or Standard()
+        self._policy: Policy = policy or Standard()
         self._refusals = refusals or Refusals()
         self._first_event = first_event
         self._sent: Request | None = None
@@ -161,7 +160,7 @@ class Turns:
         if conclude and self._sent is not None and steps_in(self._sent) & _TOOLS:
             self._concludes_bare = True
             return True
-        return not (conclude and self._concludes_bare) and self._manner.retries_empty(reply)
+        return not (conclude and self._concludes_bare) and self._policy.retries_empty(reply)
 
     def _goes_on_after(self, reply: Reply) -> bool:
         """The next model, after a reply of nothing. False: nobody has more to say, and what was shown stands (C6)."""
@@ -201,12 +200,12 @@ class Turns:
         without = self._without(model.id, conclude=conclude)
         self._visible.begin_turn()
         self._lead_ins.begin()
-        self._manner.begin(model.id, conclude=conclude, unforced=Step.FORCING in without)
+        self._policy.begin(model.id, conclude=conclude, unforced=Step.FORCING in without)
         self._sent, self._begun = None, False
         with self._progress.notice(self._say(Notice.SUMMARISING), SUMMARY_PATIENCE):
             request = self._sent = await self._request(model.id, without, conclude=conclude)
         reader = ReplyReader(model.id)
-        reading = self._manner.reading(model.id)
+        reading = self._policy.reading(model.id)
         try:
             await self._read_in_time(model, request, reader, reading)
         finally:
@@ -250,7 +249,7 @@ class Turns:
     async def _read_in_time(self, model: Model, request: Request, reader: ReplyReader, reading: Reading) -> None:
         """Read a reply within the limit of one step, which begins anew at the first event (S3), or until a model that
         says nothing has to give way (K8)."""
-        step = self._manner.step_seconds(model.id)
+        step = self._policy.step_seconds(model.id)
         first_event = self._first_event if step is None else None
         limits = Limits(step, step) if step is not None else first_event.limits() if first_event else None
         waiting = Waiting(limits, self._left)

@@ -21,8 +21,8 @@ from langbot_plugin.api.entities.builtin.provider.message import (
 )
 
 from callformats.without_thoughts import is_thought_alone, without_thoughts
-from runner.channel.visible import is_readable, without_invisible
 from runner.conversation.cut import sendable
+from runner.conversation.readable import is_readable, without_invisible
 from runner.conversation.wire import THOUGHTS
 from runner.host.events import Json, Usage
 from runner.models.call_text import whole_pairs

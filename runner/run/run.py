@@ -325,7 +325,7 @@ class _Run:
                 self._settle,
                 max_rounds=most_rounds(around.settings, around.small_parts),
                 clock=clock.now,
-                manner=parts.manner,
+                policy=parts.policy,
                 overhear=self._overhearing(),
             ).run()
 

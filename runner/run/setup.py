@@ -30,7 +30,7 @@ from runner.host import clock
 from runner.host.deadline import Deadline
 from runner.host.events import Log
 from runner.host.port import Host
-from runner.loop.policy import Manner
+from runner.loop.policy import Policy
 from runner.loop.progress import Progress
 from runner.loop.rounds import Rounds
 from runner.loop.turn import Turns
@@ -42,9 +42,9 @@ from runner.models.runaway import Runaway, Watch
 from runner.models.waiting import FirstEvent
 from runner.run.assembly import Assembled
 from runner.sandbox.box import Sandbox
-from runner.small.choice import manner_of
+from runner.small.choice import policy_of
 from runner.small.earlier import unanswered
-from runner.small.evidence import Evidence
+from runner.small.evidence import ConsoleEvidence
 from runner.small.part import EVERY_PART, Part
 from runner.small.part import Parts as SmallParts
 from runner.tools.execute import Executor, ToolSlots
@@ -93,7 +93,7 @@ class Parts:
     rounds: Rounds
     steering: Steering
     memory: ToolMemory
-    manner: Manner
+    policy: Policy
     jobs: Jobs
 
 
@@ -104,10 +104,10 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     bench.habits = Habits(notes.get(habits.KEY), partial(context.note, habits.KEY))
     bench.ids.take(_ids_in(start.view))
     view = RunView(start.view, context, partial(_budget, around, start.checkpoint))
-    manner = _manner(around, start, context)
+    policy = _policy(around, start, context)
     view.ask(start.question)
-    manner.asked(start.question.text())
-    manner.recall(unanswered(start.view.units))
+    policy.asked(start.question.text())
+    policy.recall(unanswered(start.view.units))
     turns = Turns(
         bench,
         view,
@@ -117,7 +117,7 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         around.say,
         around.warn,
         around.delivery.may_be_silent,
-        manner,
+        policy,
         bench.refusals,
         FirstEvent(bench.lineup, around.deadline, lambda: bench.habits, thinking_hidden=around.settings.remove_think),
     )
@@ -126,7 +126,7 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
     own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
     steering = Steering(around.host, start.speakers, own, around.ctx.run_id, _search(around, start))
-    return Parts(context, view, turns, rounds, steering, start.memory, manner, jobs)
+    return Parts(context, view, turns, rounds, steering, start.memory, policy, jobs)
 
 
 def _search(around: Surroundings, start: Assembled) -> Search | None:
@@ -149,10 +149,10 @@ def _search(around: Surroundings, start: Assembled) -> Search | None:
     return search
 
 
-def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
+def _policy(around: Surroundings, start: Assembled, context: Context) -> Policy:
     """How this run speaks with its models; what is learned of them is kept with the conversation."""
     notes = start.checkpoint.notes if start.checkpoint else {}
-    manner = manner_of(
+    policy = policy_of(
         around.ctx,
         around.settings,
         start.catalogue,
@@ -163,8 +163,8 @@ def _manner(around: Surroundings, start: Assembled, context: Context) -> Manner:
         around.small_parts,
         sends_by=sent_by(start.catalogue, around.delivery.answering),
     )
-    context.shape, context.smaller = manner.shape, manner.smaller
-    return manner
+    context.shape, context.smaller = policy.shape, policy.smaller
+    return policy
 
 
 async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:
@@ -225,7 +225,7 @@ def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds) ->
         serial=settings.tools.mode is ToolMode.SERIAL,
         jobs=jobs if Part.JOBS in parts else None,
     )
-    evidence = Evidence() if Part.EVIDENCE in parts else None
+    evidence = ConsoleEvidence() if Part.EVIDENCE in parts else None
     return Rounds(start.catalogue, executor, around.progress, around.say, ids, start.memory, evidence)
 
 

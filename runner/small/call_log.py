@@ -1,4 +1,4 @@
-"""What the calls of a run came to, as the manner judges by it (S3, S4). Pure."""
+"""What the calls of a run came to, as the policy judges by it (S3, S4). Pure."""
 
 from __future__ import annotations
 

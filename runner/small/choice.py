@@ -1,4 +1,4 @@
-"""Which manner a run has, by its settings."""
+"""Which policy a run has, by its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from config.choices import CallFormat, ModelProfile
 from config.settings import Settings
 from runner.host.events import Json
-from runner.loop.policy import Manner, Standard
+from runner.loop.policy import Policy, Standard
 from runner.small.guiding import PSEUDO_TOOLS, Guiding
 from runner.small.hints import KEY as HINTS_KEY
 from runner.small.hints import Hints
@@ -39,7 +39,7 @@ def most_rounds(settings: Settings, parts: Parts) -> int:
     return settings.tools.max_rounds
 
 
-def manner_of(
+def policy_of(
     ctx: RunnerContext,
     settings: Settings,
     catalogue: Catalogue,
@@ -50,8 +50,8 @@ def manner_of(
     parts: Parts,
     *,
     sends_by: str | None,
-) -> Manner:
-    """The manner of a run. `notes` are those of the conversation's checkpoint, `note` adds one.
+) -> Policy:
+    """The policy of a run. `notes` are those of the conversation's checkpoint, `note` adds one.
 
     `sends_by`: the tool by which the model has to send its answer itself (J2).
     """

@@ -13,6 +13,7 @@ from typing import Final
 
 from runner.conversation.cut import clip, head
 from runner.guards import frame
+from runner.loop.policy import Look
 from runner.small.console import Line, labelled, lines_of, overlap
 from runner.small.log_tools import acts, addresses, is_own, is_witness, stated_page, visits, witness_of
 from runner.small.request_shaping import RESULT_CHARACTERS
@@ -29,16 +30,8 @@ MORE: Final = "(more before these)"
 _LEAST_OF_RESULT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A look to take: with `witness`, after the outcome at place `at`."""
-
-    at: int
-    witness: Entry
-
-
 @dataclass(slots=True)
-class Evidence:
+class ConsoleEvidence:
     """What the consoles and logs of one run have told so far, and whether the page that is open is the user's own."""
 
     _seen: dict[str, tuple[Line, ...]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The manner for weak models: decides how each turn is asked and what its reply leads to (S1-S3, S8)."""
+"""The policy for weak models: decides how each turn is asked and what its reply leads to (S1-S3, S8)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import partial
 from callformats.quotation import Quotations
 from config.notices import Notice
 from config.settings import Small
-from runner.channel.visible import is_readable
+from runner.conversation.readable import is_readable
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, System, Unit, newest_user
-from runner.loop.policy import Again, Go, Halt, Next, Stop
+from runner.loop.policy import Again, AsItIs, Go, Halt, Next, Reading, Stop
 from runner.models.calls import RawCall
 from runner.models.reply import Reply
 from runner.small import answers, prompt
@@ -24,7 +24,7 @@ from runner.small.loop_detection import Circle
 from runner.small.memory import Memory
 from runner.small.modes import Mode, Modes, Own
 from runner.small.part import EVERY_PART, Part, Parts
-from runner.small.reading import AsItIs, Lenient, Reading, Ways
+from runner.small.reading import Lenient, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.request_shaping import FEWER, RESULT_CHARACTERS, Dresser, Wants
 from runner.small.shown import LOAD, LOAD_SPEC
@@ -37,7 +37,7 @@ from runner.tools.prepare import Ready, Refused, WantedCall, prepare
 from runner.tools.results import ErrorCode
 
 PSEUDO_TOOLS = (REPLY, LOAD, JOB_OUTPUT)
-"""Names that no tool of the Host may have while this manner is on."""
+"""Names that no tool of the Host may have while this policy is on."""
 
 FLAGGED = "That call brought the same result as before. Do not repeat it: do something else, or answer the user."
 CHANTED = "Your reply repeated itself and was not sent. Write it once more, shortly, or call a tool."
@@ -72,7 +72,7 @@ class _SentBack:
 class Guiding:
     """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
 
-    `parts`: what of this manner is on. `own` says how a model is asked for calls where the model itself decides that,
+    `parts`: what of this policy is on. `own` says how a model is asked for calls where the model itself decides that,
     not the settings (S0). `hints`: those of the conversation; None: of one that is kept nowhere. `sends_by`: the tool
     by which the model has to send its answer itself (J2). `last_word`: behind its last step the model is asked once
     more, and only another call ends the run; else the run ends right there.

@@ -1,4 +1,4 @@
-"""What is known of each model of a conversation: whether it needs the small manner, and which form it writes (S1)."""
+"""What is known of each model of a conversation: whether it needs the small policy, and which form it writes (S1)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from config.choices import CallFormat, ModelProfile
 from config.settings import Small
-from runner.channel.visible import is_readable
+from runner.conversation.readable import is_readable
 from runner.models.reply import Reply
 from runner.small.forms import FORM_IDS, family_of
 from runner.small.memory import Known, Memory

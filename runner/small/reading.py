@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from callformats import Call, Fault, StreamReader, read
 from callformats import Reading as Read
@@ -22,37 +21,6 @@ from runner.tools.arguments import Broken, read_arguments
 _MAY_END_A_CALL = re.compile(r"[>\])}`]")
 _ALL_TEXTS = 1_000_000
 """What asking for the first time whether a call is a quotation is taken to cost: all texts of the request."""
-
-
-class Reading(Protocol):
-    """One reply on its way. `over`: nothing of worth comes any more, the stream may be closed."""
-
-    @property
-    def over(self) -> bool: ...
-
-    def effort(self, fragment: str | None) -> int:
-        """How many characters `feed` would go over with this fragment; None: what `close` would."""
-
-    def feed(self, fragment: str) -> str:
-        """Takes the next characters; gives what may be shown now."""
-
-    def close(self, reply: Reply) -> Reply:
-        """The reply as it is to be understood; `Reply.held` is what was not shown yet."""
-
-
-class AsItIs:
-    """Everything is shown as it comes, and only the provider's own calls are calls."""
-
-    over = False
-
-    def effort(self, fragment: str | None) -> int:
-        return 0
-
-    def feed(self, fragment: str) -> str:
-        return fragment
-
-    def close(self, reply: Reply) -> Reply:
-        return reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ def test_S1_reading_takes_any_name_for_the_format_asked_for() -> None:
 
 
 def test_S1_each_format_is_named_in_one_module_only() -> None:
-    room = Path(__file__).parents[2] / "runner" / "callformats"
+    room = Path(__file__).parents[2] / "callformats"
     homes: dict[str, set[str]] = {one.id: set() for one in FORMATS}
     for path in room.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -118,7 +118,7 @@ def headings(page: Path) -> set[str]:
 
 @every_page
 def test_every_path_that_is_named_exists(page: Path) -> None:
-    folders = ("assets", "components", "config", "demo", "docs", "local", "readme", "runner", "tests", "weights")
+    folders = ("assets", "callformats", "components", "config", "demo", "docs", "local", "readme", "runner", "tests", "weights")
     named = [code for code in code_in(page) if re.fullmatch(rf"(?:{'|'.join(folders)})/[\w./-]*", code)]
     named += [code for code in code_in(page) if re.fullmatch(r"[\w-]+\.(?:md|txt|toml|yaml)", code)]
     assert [path for path in named if not (ROOT / path).exists()] == []

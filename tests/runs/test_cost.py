@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from runner.channel import outbox, visible
 from runner.context import tokens
-from runner.conversation import wire
+from runner.conversation import readable, wire
 from runner.conversation.units import Unit
 from tests.host import Reply, Tool, ToolCall
 from tests.runs.scenes import NUMBERED, host_with
@@ -77,7 +77,7 @@ async def test_Q2_a_chunk_costs_nothing_that_grows_with_the_text(monkeypatch: py
     monkeypatch.setattr(outbox, "wire_bytes", counting(counts, "measured", outbox.wire_bytes))
     monkeypatch.setattr(outbox.Outbox, "_snapshot", counting(counts, "snapshots", outbox.Outbox._snapshot))
     monkeypatch.setattr(outbox.Outbox, "show", counting(counts, "shown", outbox.Outbox.show))
-    monkeypatch.setattr(visible, "whole_characters", counting(counts, "mended", visible.whole_characters))
+    monkeypatch.setattr(visible, "whole_characters", counting(counts, "mended", readable.whole_characters))
     pieces = [f"word{number} " for number in range(CHUNKS)]
     run = await host_with(replies=[Reply(chunks=pieces)]).say("tell me all")
     assert run.answer == "".join(pieces)
@@ -92,7 +92,7 @@ async def test_Q2_a_half_character_in_a_stream_does_not_make_every_later_chunk_d
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     counts: Counter[str] = Counter()
-    monkeypatch.setattr(visible, "whole_characters", counting(counts, "mended", visible.whole_characters))
+    monkeypatch.setattr(visible, "whole_characters", counting(counts, "mended", readable.whole_characters))
     pieces = ["\ud83e", "\udd9c ", *[f"word{number} " for number in range(CHUNKS)]]
     run = await host_with(replies=[Reply(chunks=pieces)]).say("tell me all")
     assert run.answer == "🦜 " + "".join(pieces[2:])

@@ -1,4 +1,4 @@
-"""The manners of the small profile, through whole runs (S2, S3)."""
+"""The policies of the small profile, through whole runs (S2, S3)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.channel.visible import LeadIns, Visible, is_readable, without_invisible
+from runner.channel.visible import LeadIns, Visible
+from runner.conversation.readable import is_readable, without_invisible
 
 UNSEEN = {
     "nul": "\x00",
