@@ -118,7 +118,19 @@ def headings(page: Path) -> set[str]:
 
 @every_page
 def test_every_path_that_is_named_exists(page: Path) -> None:
-    folders = ("assets", "callformats", "components", "config", "demo", "docs", "local", "readme", "runner", "tests", "weights")
+    folders = (
+        "assets",
+        "callformats",
+        "components",
+        "config",
+        "demo",
+        "docs",
+        "local",
+        "readme",
+        "runner",
+        "tests",
+        "weights",
+    )
     named = [code for code in code_in(page) if re.fullmatch(rf"(?:{'|'.join(folders)})/[\w./-]*", code)]
     named += [code for code in code_in(page) if re.fullmatch(r"[\w-]+\.(?:md|txt|toml|yaml)", code)]
     assert [path for path in named if not (ROOT / path).exists()] == []
@@ -151,7 +163,7 @@ def test_every_variable_of_the_environment_that_is_named_is_read_by_the_demo_or_
 def test_every_code_of_a_failure_that_is_named_is_one(page: Path) -> None:
     modules = {f"runner.{path.stem}" for path in (ROOT / "runner").iterdir()} | {"runner.compaction.checkpoint"}
     named = {code for code in code_in(page) if re.fullmatch(r"runner\.[a-z_.]+[a-z]", code)} - modules
-    said = "".join(text_of(module) for module in (ROOT / "runner").glob("*.py"))
+    said = "".join(text_of(module) for module in (ROOT / "runner").rglob("*.py"))
     assert [code for code in named if code not in said] == []
 
 

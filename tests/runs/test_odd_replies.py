@@ -9,8 +9,8 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
+from tests.channel.test_visible import UNSEEN
 from tests.host import Model, Reply, Tool, ToolCall
-from tests.unit.test_visible import UNSEEN
 
 from .scenes import assert_sound, host_with, rows
 

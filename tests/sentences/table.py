@@ -23,8 +23,8 @@ def _shown(says: str, *scenarios: str, elsewhere: tuple[str, ...] = ()) -> Sente
 
 
 RANKING = "tests/tools/test_ranking.py"
-LADDER = "tests/small/test_ladder.py::test_S3_no_two_corrections_in_a_row_are_equal"
-CIRCLES = "tests/small/test_circles.py"
+LADDER = "tests/small/test_escalation.py::test_S3_no_two_corrections_in_a_row_are_equal"
+CIRCLES = "tests/small/test_small_loop_detection.py"
 COSTS = "tests/small/test_prompt.py"
 JOBS = "tests/runs/test_small_jobs.py"
 OPEN_JOBS = "tests/runs/test_small_open_jobs.py"

@@ -12,8 +12,7 @@ from langbot_plugin.api.entities.builtin.runner.errors import AgentAPIError, Age
 from runner.channel.replying import Replier, bounded
 from runner.host.events import Event, Log, ToolFinished, ToolStarted
 from runner.host.port import STREAM_CHARACTERS
-
-from .border import ALL_APIS, GONE, Handler, context, host_over
+from tests.unit.border import ALL_APIS, GONE, Handler, context, host_over
 
 REPLY_TOOL = {"tool_name": "event_reply", "tool_type": "platform", "operations": ["detail", "call"]}
 
