@@ -1,10 +1,13 @@
 """Build the plugin's .lbpkg: an allow-list of files in a zip that is the same, byte for byte, each time it is built.
 
-`python -m demo.package [FOLDER]` builds it into dist/ of the folder, of this repository where none is named.
+`python -m demo.package [FOLDER]` builds it into dist/ of the folder, of this repository where none is named. Beside the
+package it leaves a folder of the same name with the same files, for the SDK's own commands: `lbp build` and
+`lbp publish` pack everything they find, and in the repository that is more than LangBot takes (N1).
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -43,8 +46,12 @@ class Identity:
     version: str
 
     @property
+    def label(self) -> str:
+        return f"{self.author}-{self.name}-{self.version}"
+
+    @property
     def file_name(self) -> str:
-        return f"{self.author}-{self.name}-{self.version}.lbpkg"
+        return f"{self.label}.lbpkg"
 
 
 def identity(plugin: Path) -> Identity:
@@ -92,6 +99,21 @@ def build(plugin: Path, out: Path) -> Path:
     return target
 
 
+def lay_out(plugin: Path, out: Path) -> Path:
+    """Copy what the package holds to `out`/<author>-<name>-<version>/, in place of what was there; returns the folder.
+
+    Raises DemoError like `files`.
+    """
+    folder = out / identity(plugin).label
+    listed = files(plugin)
+    if folder.exists():
+        shutil.rmtree(folder)
+    for path in listed:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(plugin / path, folder / path)
+    return folder
+
+
 def _walk(plugin: Path, folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         return
@@ -123,11 +145,12 @@ def _check_limits(plugin: Path, listed: list[Path]) -> None:
 def main(plugin: Path) -> int:
     try:
         built = build(plugin, plugin / "dist")
+        folder = lay_out(plugin, plugin / "dist")
         size = f"{len(files(plugin))} files, {built.stat().st_size // 1024} KiB"
     except (DemoError, OSError) as error:
         print(f"localagent: {error}", file=sys.stderr)
         return 1
-    print(f"localagent: {size}", file=sys.stderr)
+    print(f"localagent: {size}; for `lbp build` and `lbp publish`: {folder.relative_to(plugin)}", file=sys.stderr)
     print(built.relative_to(plugin))
     return 0
 

@@ -11,7 +11,7 @@ _GAP = "\n\n"
 _FIRST_HALF = re.compile("[\ud800-\udbff]\\Z")
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
-_SENTENCE = re.compile(r"[^\n]+?(?:[.!?:…]+(?=\s|\Z)|[。！？：]+|(?=\n)|\Z)")
+_SENTENCE = re.compile(r"[^\n]+?(?:(?<=[.!?:…])(?=\s|\Z)|(?<=[。！？：])(?![。！？：])|(?=\n)|\Z)")
 _WHOLE_SENTENCE = re.compile(r"[^\W_][^`|\n]*[.!?:…。！？：]")
 _LEAST_SENTENCE = 8
 """Bytes of a sentence that is left out where it comes again: "Yes." may mean something each time."""

@@ -30,9 +30,9 @@ _SHORTEST_ECHO: Final = 12
 """Letters of a sentence that may be an echo; shorter ones stand in any text."""
 
 _HEADING = re.compile(
-    r"\A\W*([^:：]{1,60}?)\W*[:：]\W*\Z|\A\s*#{1,6}\s.*\Z|\A\s*\*\*[^*]{1,60}\*\*\W*\Z|\A[\s|:=_-]*\Z"
+    r"\A\W*([^\W:：][^:：]{0,80})[:：]\W*\Z|\A\s*#{1,6}\s.*\Z|\A\s*\*\*[^*]{1,60}\*\*\W*\Z|\A[\s|:=_-]*\Z"
 )
-_LABEL = re.compile(r"\A\W*[^\W\d_][^:：]{0,60}?\W*[:：]\s*")
+_LABEL = re.compile(r"\A\W*[^\W\d_][^:：]{0,80}[:：]\s*")
 _BLANK = re.compile(
     r"(?:\W*|(?:none|n/?a|nil|nothing|empty|unknown|tbd|null|ok|not (?:yet )?(?:specified|mentioned|provided"
     r"|available"
@@ -85,7 +85,7 @@ def substance_of(text: str, *, instructions: str) -> Substance:
     for line in text.splitlines():
         heading = _HEADING.match(line) if len(line) <= _LONGEST_LABEL else None
         if heading:
-            section = (heading[1] or line).strip(" #*").casefold()
+            section = (heading[1] or line).strip(" #*_~`").casefold()
             continue
         for sentence in sentences_of(line):
             if refuses(sentence) or (_is_own_label(_label_of(sentence)) and refuses(_unlabelled(sentence))):

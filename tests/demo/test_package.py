@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from demo import package
 from demo.errors import DemoError
@@ -102,6 +103,26 @@ def test_the_command_prints_where_the_package_is(plugin: Path) -> None:
     done = run(["-m", "demo.package", str(plugin)])
     assert (done.returncode, done.stdout) == (0, "dist/a-team-Thing-1.2.3.lbpkg\n")
     assert (plugin / "dist" / "a-team-Thing-1.2.3.lbpkg").is_file()
+
+
+def test_N1_a_folder_for_the_SDKs_own_commands_lies_beside_the_package(plugin: Path) -> None:
+    out = plugin / "dist"
+    (out / "a-team-Thing-1.2.3").mkdir(parents=True)
+    (out / "a-team-Thing-1.2.3" / "old.py").write_text("left by an earlier build")
+    folder = package.lay_out(plugin, out)
+    laid = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    assert (folder.name, laid) == ("a-team-Thing-1.2.3", package.files(plugin))
+
+
+def test_N1_what_the_SDKs_own_command_builds_there_is_what_LangBot_takes(tmp_path: Path) -> None:
+    folder = package.lay_out(ROOT, tmp_path)
+    lbp = [str(Path(sys.executable).parent / "lbp"), "build", "-o", str(tmp_path / "out")]
+    subprocess.run(lbp, cwd=folder, check=True, capture_output=True, timeout=120)
+    built = tmp_path / "out" / package.identity(ROOT).file_name
+    with zipfile.ZipFile(built) as archive:
+        assert sorted(archive.namelist()) == [path.as_posix() for path in package.files(ROOT)]
+        assert yaml.safe_load(archive.read("manifest.yaml"))["metadata"]["name"] == package.identity(ROOT).name
+        assert len(archive.namelist()) <= package.MAX_ENTRIES
 
 
 def test_the_command_says_in_one_line_that_there_is_no_plugin(tmp_path: Path) -> None:

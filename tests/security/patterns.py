@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import callformats
 import config
 import runner
 
@@ -36,7 +37,7 @@ _SEARCHES = ("search", "finditer", "findall", "sub", "subn", "split")
 
 
 def modules() -> Iterator[Any]:
-    for package in (runner, config):
+    for package in (callformats, runner, config):
         yield package
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             yield importlib.import_module(found.name)
@@ -64,7 +65,7 @@ def _inside(value: object, place: str, depth: int = 0) -> Iterator[tuple[str, re
     elif depth < 4 and isinstance(value, list | tuple | set | frozenset):
         for number, item in enumerate(value):
             yield from _inside(item, f"{place}[{number}]", depth + 1)
-    elif depth < 3 and type(value).__module__.startswith("runner.") and not isinstance(value, type):
+    elif depth < 3 and type(value).__module__.startswith(("runner.", "callformats.")) and not isinstance(value, type):
         for name in getattr(type(value), "__dataclass_fields__", ()):
             yield from _inside(getattr(value, name), f"{place}.{name}", depth + 1)
 
