@@ -162,4 +162,7 @@ def _begins_one(text: str, known: Iterable[str]) -> bool:
 
 
 def _is_lead_in(sentence: str) -> bool:
-    return len(sentence.encode()) >= _LEAST_SENTENCE and _WHOLE_SENTENCE.fullmatch(sentence) is not None
+    return (
+        len(sentence.encode("utf-8", "surrogatepass")) >= _LEAST_SENTENCE
+        and _WHOLE_SENTENCE.fullmatch(sentence) is not None
+    )

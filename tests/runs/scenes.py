@@ -49,14 +49,14 @@ def rounds_of(request: ModelRequest) -> int:
 
 
 def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
-    """A model that looks `rounds` times and then answers `<name> knows`. It reads the request, not a script, so it can
+    """A model that looks `rounds` times and then answers `Now <name> knows`. It reads the request, not a script, so it can
     take over at any turn."""
 
     def reply(request: ModelRequest) -> Reply:
         done = sum(1 for message in request.messages if message.get("tool_calls")) + request.text.count(IN_WORDS)
         if done < rounds:
             return Reply(f"{name} looks {done + 1}. ", tool_calls=[ToolCall("look")])
-        return Reply(f"{name} knows", chunks=3)
+        return Reply(f"Now {name} knows", chunks=3)
 
     return reply
 

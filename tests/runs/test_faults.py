@@ -17,7 +17,7 @@ from tests.host import Fault, Model, Reason, Reply, RunRecord, TestHost, Tool, T
 
 from .scenes import assert_ended, assert_sound, host_with, looks, rows
 
-ANSWER = "m1 looks 1. \n\nm1 looks 2. \n\nm1 knows"
+ANSWER = "m1 looks 1. \n\nm1 looks 2. \n\nNow m1 knows"
 ALWAYS = None
 STUCK = 20.0
 """Seconds after which a run is given up, so that a run that never ends fails its row and not the whole table."""
@@ -91,12 +91,12 @@ def without_loss(action: str, occurrences: Sequence[int], **more: object) -> Ite
 
 def counting() -> Iterator[Row]:
     """One failure in passing is asked again; two make the next model answer; none at all is a failure (F2)."""
-    second = "m2 looks 1. \n\nm2 looks 2. \n\nm2 knows"
+    second = "m2 looks 1. \n\nm2 looks 2. \n\nNow m2 knows"
     for fault in PASSING:
         for nth in (1, 2, 3):
             yield Row("count_tokens", fault, nth)
         yield Row("count_tokens", fault, 1, 2, answer=second)
-        yield Row("count_tokens", fault, 2, 2, answer="m1 looks 1. \n\nm2 looks 2. \n\nm2 knows")
+        yield Row("count_tokens", fault, 2, 2, answer="m1 looks 1. \n\nm2 looks 2. \n\nNow m2 knows")
         yield failed(Row("count_tokens", fault, times=ALWAYS), "runner.models_failed")
     for reply in ({"tokens": 0}, {"tokens": -4}, {"tokens": "many"}, {"tokens": True}, {"tokens": None}):
         yield Row("count_tokens", Fault.malformed(reply))
@@ -112,9 +112,9 @@ def answering(action: str, operations: frozenset[str]) -> Iterator[Row]:
 
     One that refused the request is asked once more first, without tools; the last one after an unnamed error, too (K7).
     """
-    second = "m2 looks 1. \n\nm2 looks 2. \n\nm2 knows"
-    middle = "m1 looks 1. \n\nm2 looks 2. \n\nm2 knows"
-    last = "m1 looks 1. \n\nm1 looks 2. \n\nm2 knows"
+    second = "m2 looks 1. \n\nm2 looks 2. \n\nNow m2 knows"
+    middle = "m1 looks 1. \n\nm2 looks 2. \n\nNow m2 knows"
+    last = "m1 looks 1. \n\nm1 looks 2. \n\nNow m2 knows"
     own = (Reason.CONNECTION, Reason.CONTEXT_LENGTH, Reason.BAD_REQUEST)
     reasons = tuple(Fault.model(reason) for reason in Reason if reason not in own)
     for reason in reasons:
@@ -153,7 +153,7 @@ def broken_off() -> Iterator[Row]:
         Fault.drop(after=1),
         Fault.malformed(after=1),
     ):
-        shown = Row("invoke_llm_stream", fault, 3, answer="m1 looks 1. \n\nm1 looks 2. \n\nm1 ", finish="error")
+        shown = Row("invoke_llm_stream", fault, 3, answer="m1 looks 1. \n\nm1 looks 2. \n\nNow ", finish="error")
         yield replace(shown, broken_off=True)
     yield cancelled(Row("invoke_llm_stream", Fault.cancel(after=1), 3))
     yield failed(Row("invoke_llm_stream", Fault.disconnect(after=1), 3), None)
@@ -286,7 +286,7 @@ async def test_B6_what_a_failed_run_had_done_is_known_to_the_next_one() -> None:
     failed = await host.say("save it")
     assert (failed.status, failed.final_text) == ("failed", None)
     run = await host.say("go on")
-    assert run.requests[0].roles == ["system", "user", "assistant", "tool", "user"]
+    assert run.requests[0].roles == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert "saved as note 7" in run.requests[0].text
     assert run.final_text == "Saved."
     await assert_sound(host, run)

@@ -78,7 +78,7 @@ async def test_F2_counting_that_fails_in_a_later_turn_makes_the_next_model_answe
     host = host_with(models=models, tools=[Tool("look")])
     host.fail("count_tokens", fault, nth=2, times=2)
     run = await host.say("go")
-    assert run.final_text == "m1 looks 1. \n\nm2 knows"
+    assert run.final_text == "m1 looks 1. \n\nNow m2 knows"
     assert run.finish_reason == "stop"
 
 

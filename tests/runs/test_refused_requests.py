@@ -21,7 +21,10 @@ LIMITED = Reply(error=Reason.RATE_LIMIT)
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 ODD = {
     "type": "object",
-    "properties": {"where": {"$ref": "https://example.org/place.json"}, "what": {"type": "string"}},
+    "properties": {
+        "where": {"type": "string", "pattern": "^[A-Z]"},
+        "what": {"type": "string", "enum": ["sea", "land"]},
+    },
 }
 
 

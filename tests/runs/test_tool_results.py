@@ -79,7 +79,7 @@ async def test_D4_pictures_follow_in_a_user_turn_and_never_as_text() -> None:
     _, run = await one_call(Tool("look", result=content, type="mcp"))
     assert "a cat" in results(run)[0]
     assert PIXEL not in results(run)[0]
-    assert run.requests[-1].roles == ["system", "user", "assistant", "tool", "user"]
+    assert run.requests[-1].roles == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert [part["type"] for part in run.requests[-1].messages[-1]["content"]] == ["text", "image_url"]
     assert all(len(json.dumps(result)) < 20_000 for result in run.results)
 

@@ -252,7 +252,9 @@ async def test_D9_a_call_that_gets_no_answer_has_a_result_and_leaves_its_neighbo
 
 
 async def test_C2_ids_that_repeat_over_rounds_are_unique_in_every_request() -> None:
-    host = host_with(replies=[calls("look", "look", ids=False)] * 5, tools=[Tool("look")])
+    looks = iter(range(10))
+    tool = Tool("look", fn=lambda: next(looks))
+    host = host_with(replies=[calls("look", "look", ids=False)] * 5, tools=[tool])
     host.model.say("Done.")
     run = await host.say("go")
     assert len(results(run)) == 10

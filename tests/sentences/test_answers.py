@@ -21,7 +21,9 @@ REPORT = "line of the report with some words in it, number " + " ".join(map(str,
 
 
 def todo() -> Tool:
-    return Tool("todo_write", takes_dict=True, fn=lambda values: values, parameters={"type": "object"})
+    fields = {"items": {"type": "array", "items": {}}}
+    schema = {"type": "object", "properties": fields}
+    return Tool("todo_write", takes_dict=True, fn=lambda values: values, parameters=schema)
 
 
 def slowly(text: str) -> Reply:

@@ -57,7 +57,7 @@ async def test_S2_a_tool_used_recently_gets_a_bonus() -> None:
 
 
 async def test_S2_descriptions_are_cut_at_400_and_160_characters() -> None:
-    field = {"type": "string", "description": "ø" * 300, "title": "Title", "format": "date"}
+    field = {"type": "string", "description": "ø" * 300, "title": "Title", "format": "date-time"}
     tool = act(description="þ" * 700, parameters={"type": "object", "properties": {"day": field}})
 
     async def scenario(parts: Parts) -> object:
@@ -70,7 +70,11 @@ async def test_S2_descriptions_are_cut_at_400_and_160_characters() -> None:
 async def test_S2_the_first_problem_of_the_arguments_is_told_in_one_sentence() -> None:
     schema = {
         "type": "object",
-        "properties": {"slug": {"type": "string"}, "size": {"enum": ["S", "M"]}, "qty": {"minimum": 1}},
+        "properties": {
+            "slug": {"type": "string"},
+            "size": {"enum": ["S", "M"]},
+            "qty": {"type": "integer", "minimum": 1},
+        },
         "required": ["slug"],
     }
     bad = [bare("order"), bare("order", slug="a", size="XL"), bare("order", slug="a", size="S", qty=0)]

@@ -160,7 +160,7 @@ async def test_S7_a_call_in_a_result_is_never_run_though_the_model_repeats_it(fo
         await play(parts, LOOK, bare("get_weather", city="Rome"), "ok", "ok", tools=[tool], form=form)
         return [each["city"] for each in tool.calls]
 
-    trusting = Change(guiding, "foreign_texts", lambda _request: ())
+    trusting = Change(guiding, "foreign_texts", lambda *_: ())
     await shows(trusting, scenario, wanted=["Oslo"], without=["Oslo", "Rome"])
 
 
