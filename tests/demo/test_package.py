@@ -12,6 +12,7 @@ import yaml
 
 from demo import package
 from demo.errors import DemoError
+from tests.sdk_build import built_by_the_SDK
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANIFEST = "metadata: {author: a-team, name: Thing, version: 1.2.3}\n"
@@ -115,11 +116,7 @@ def test_N1_a_folder_for_the_SDKs_own_commands_lies_beside_the_package(plugin: P
 
 
 def test_N1_what_the_SDKs_own_command_builds_there_is_what_LangBot_takes(tmp_path: Path) -> None:
-    folder = package.lay_out(ROOT, tmp_path)
-    lbp = [str(Path(sys.executable).parent / "lbp"), "build", "-o", str(tmp_path / "out")]
-    subprocess.run(lbp, cwd=folder, check=True, capture_output=True, timeout=120)
-    built = tmp_path / "out" / package.identity(ROOT).file_name
-    with zipfile.ZipFile(built) as archive:
+    with zipfile.ZipFile(built_by_the_SDK(ROOT, tmp_path)) as archive:
         assert sorted(archive.namelist()) == [path.as_posix() for path in package.files(ROOT)]
         assert yaml.safe_load(archive.read("manifest.yaml"))["metadata"]["name"] == package.identity(ROOT).name
         assert len(archive.namelist()) <= package.MAX_ENTRIES

@@ -14,6 +14,7 @@ from tests.e2e.bed import Bed, furnish
 from tests.e2e.doors import Doors
 from tests.e2e.scripted_model import ScriptedModel
 from tests.e2e.toolbox import plugin_installed
+from tests.sdk_build import built_by_the_SDK
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -38,7 +39,7 @@ def scripted() -> Iterator[ScriptedModel]:
 @pytest.fixture(scope="session")
 def bed(plugin_folder: Path, scripted: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("langbot")
-    built = package.build(plugin_folder, folder / "dist")
+    built = built_by_the_SDK(plugin_folder, folder)
     with Children() as children:
         bot = langbot.start(children, folder, ports.choose(), folder / "logs")
         yield furnish(bot, plugin_folder, built, package.identity(plugin_folder), scripted)

@@ -1,4 +1,5 @@
-"""The package in the real LangBot: installed through its endpoint, offered with its form, bound word for word."""
+"""The package in the real LangBot: as the SDK's own command built it (N1), installed through its endpoint, offered with
+its form, bound word for word."""
 
 from __future__ import annotations
 

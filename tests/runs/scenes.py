@@ -49,8 +49,8 @@ def rounds_of(request: ModelRequest) -> int:
 
 
 def looks(name: str, rounds: int = 2) -> Callable[[ModelRequest], Reply]:
-    """A model that looks `rounds` times and then answers `Now <name> knows`. It reads the request, not a script, so it can
-    take over at any turn."""
+    """A model that looks `rounds` times and then answers `Now <name> knows`. It reads the request, not a script, so it
+    can take over at any turn."""
 
     def reply(request: ModelRequest) -> Reply:
         done = sum(1 for message in request.messages if message.get("tool_calls")) + request.text.count(IN_WORDS)
