@@ -12,6 +12,7 @@ import yaml
 
 from demo import package
 from demo.errors import DemoError
+from tests import oldest
 from tests.sdk_build import built_by_the_SDK
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -137,3 +138,10 @@ def test_the_package_is_built_without_LangBot_and_what_comes_with_it() -> None:
         ]
     )
     assert done.stdout == "[]\n"
+
+
+def test_N1_each_requirement_of_the_plugin_names_a_lowest_version_and_the_major_one_that_is_too_new() -> None:
+    for requirement in oldest.allowed():
+        assert oldest.oldest(requirement)
+        # regex counts by years, so that no version says it breaks.
+        assert "<" in str(requirement.specifier) or requirement.name == "regex"
