@@ -51,13 +51,14 @@ def test_a_model_that_fails_is_named_with_its_status(model: ScriptedModel) -> No
     ("address", "words"),
     [
         ("127.0.0.1:11434", "is no address"),
-        (f"http://127.0.0.1:{free_ports(1)[0]}/v1", "cannot reach the model"),
+        ("http://127.0.0.1:{closed}/v1", "cannot reach the model"),
         ("http://[broken", "cannot reach the model"),
     ],
 )
 def test_a_wrong_address_is_one_clear_line(address: str, words: str) -> None:
     with pytest.raises(DemoError, match=words) as raised:
-        endpoint.from_environment({"MODEL_BASE_URL": address, "MODEL_NAME": "x"})
+        (closed,) = free_ports(1)
+        endpoint.from_environment({"MODEL_BASE_URL": address.replace("{closed}", str(closed)), "MODEL_NAME": "x"})
     assert "\n" not in str(raised.value)
 
 
