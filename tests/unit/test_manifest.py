@@ -36,7 +36,7 @@ async def manifest() -> RunnerManifest:
 
 def test_A1_author_name_and_version_are_those_the_migration_asks_for() -> None:
     plugin = load("manifest.yaml").metadata
-    assert (plugin.author, plugin.name, plugin.version) == ("langbot-team", "LocalAgent", "0.3.0")
+    assert (plugin.author, plugin.name, plugin.version) == ("langbot-team", "LocalAgent", "0.4.0")
     assert Version(str(plugin.version)) >= Version("0.2.1")
 
 
