@@ -13,8 +13,8 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from tests.unit.border import Handler, context, events_of, said
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted(path for folder in ("runner", "components") for path in (ROOT / folder).rglob("*.py"))
-OURS = {"runner", "config", "components"}
+SOURCES = sorted(path for folder in ("callformats", "runner", "components") for path in (ROOT / folder).rglob("*.py"))
+OURS = {"callformats", "runner", "config", "components"}
 NEEDED = {"jsonschema", "langbot_plugin", "pydantic", "referencing", "regex", "tiktoken"}
 
 FILES_ARE_OPENED_IN = {"runner/run/dump.py", "runner/context/tokens.py"}
