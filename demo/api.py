@@ -117,11 +117,12 @@ class LangBotApi:
         return Session(self.base_url, self._token, self._workspace)
 
     # -- models ---------------------------------------------------------------
-    def add_provider(self, name: str, base_url: str, api_key: str) -> str:
-        """The id of a new OpenAI-compatible provider; `base_url` ends in /v1."""
+    def add_provider(self, name: str, base_url: str, api_key: str, requester: str = "openai-chat-completions") -> str:
+        """The id of a new provider; `base_url` of an OpenAI-compatible one ends in /v1. `requester`: LangBot's name of
+        what speaks with it."""
         body = {
             "name": name,
-            "requester": "openai-chat-completions",
+            "requester": requester,
             "base_url": base_url,
             "api_keys": [api_key],
         }
