@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.providers import page
 from tests.providers.catalogue import DRIVEN, NOT_DRIVEN, Case, chat_requesters
 from tests.providers.situations import SITUATIONS, Situation
 
@@ -22,3 +23,8 @@ async def test_K1_each_provider_is_spoken_to_as_it_wants(case: Case, situation: 
 
 def test_K1_every_chat_requester_that_langbot_ships_is_driven_or_named() -> None:
     assert sorted({case.requester for case in DRIVEN} | NOT_DRIVEN.keys()) == chat_requesters()
+
+
+def test_K1_the_page_tells_what_is_driven() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert text == page.written(text), "run `python -m tests.providers.page`"
