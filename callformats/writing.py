@@ -28,8 +28,3 @@ def render(call: Callable_, format: str) -> str:
     if not isinstance(arguments, Mapping):
         raise ValueError(f"the arguments of {call.name!r} are no JSON object")
     return format_named(format).write(call.name, arguments)
-
-
-def stop_strings(format: str) -> tuple[str, ...]:
-    """Where a server should stop when this format was asked for."""
-    return format_named(format).stops

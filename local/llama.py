@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from callformats.registry import all_formats
+from callformats import all_formats
 from local.provider import (
     Availability,
     Available,

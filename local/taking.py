@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from callformats.offered import Offered, spec_of
+from callformats import Offered, spec_of
 from local.request import Agent, FinishedCall, Message
 from runner.conversation.request import ToolSpec
 from runner.host.events import Json

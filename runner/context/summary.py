@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from callformats.without_thoughts import without_thoughts
+from callformats import without_thoughts
 from runner.context.clipping import clip_tokens
 from runner.context.digest import SECTIONS, condense, digest, without_earlier
 from runner.context.identifiers import identifiers

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
-from callformats.without_thoughts import without_thoughts
+from callformats import without_thoughts
 from runner.conversation import quotes
 from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from callformats.offered import ToolSpec
+from callformats import ToolSpec
 from runner.conversation.units import System, Unit
 from runner.host.events import Json
 

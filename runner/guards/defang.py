@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from callformats.inert import INERT
-from callformats.registry import all_markers
+from callformats import INERT, all_markers
 from runner.guards.frame_lines import with_frame_lines
 from runner.guards.literals import shapes_of
 from runner.guards.markers import SHAPES, Shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from callformats.inert import INERT
+from callformats import INERT
 from runner.guards.markers import Shape
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]{0,60})(>| [a-z]{1,12}=|=|)\Z")

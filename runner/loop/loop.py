@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from callformats.without_thoughts import without_thoughts
+from callformats import without_thoughts
 from runner.conversation.readable import is_readable
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.host.deadline import Deadline

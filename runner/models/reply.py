@@ -20,7 +20,7 @@ from langbot_plugin.api.entities.builtin.provider.message import (
     ToolCallChunk,
 )
 
-from callformats.without_thoughts import is_thought_alone, without_thoughts
+from callformats import is_thought_alone, without_thoughts
 from runner.conversation.cut import sendable
 from runner.conversation.readable import is_readable, without_invisible
 from runner.conversation.wire import THOUGHTS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from callformats.without_thoughts import without_thoughts
+from callformats import without_thoughts
 
 _CHECK_EVERY = 200
 """Characters between two looks for chants: looking costs the newest 600."""

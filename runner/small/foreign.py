@@ -9,9 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from callformats.plain_words import framed
-from callformats.quotation import ForeignText
-from callformats.standing import CallKey, call_key
+from callformats import CallKey, ForeignText, call_key, framed
 from runner.conversation.current import PINNED
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.speakers import GROUP_LINE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from callformats.quotation import Quotations
+from callformats import Quotations
 from config.notices import Notice
 from config.settings import Small
 from runner.conversation.readable import is_readable

@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from callformats import Call, Fault, StreamReader, read
+from callformats import Call, Fault, Quotations, StreamReader, read
 from callformats import Reading as Read
-from callformats.quotation import Quotations
 from runner.conversation.call_ids import is_numbered
 from runner.conversation.request import ToolSpec
 from runner.models.calls import RawCall

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from callformats.offered import without_channel
+from callformats import without_channel
 from runner.conversation.cut import clip
 from runner.conversation.units import ToolCall
 from runner.host.events import Json

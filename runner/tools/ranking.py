@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from callformats.offered import Offered, spec_of
+from callformats import Offered, spec_of
 from runner.conversation.cut import head
 from runner.conversation.request import ToolSpec
 from runner.tools.compact import compact_schema

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callformats import StreamReader, all_formats, format_named, read, render, stop_strings
+from callformats import StreamReader, all_formats, format_named, read, render
 from callformats.block import Format
 from callformats.reading import Call, Reading
 from runner.conversation.request import ToolSpec
@@ -201,7 +201,7 @@ def test_the_formats_of_the_form_have_names(name: str) -> None:
     assert render(Call("ping", {}, ""), name)
 
 
-@pytest.mark.parametrize("use", [format_named, stop_strings, lambda name: render(Call("ping", {}, ""), name)])
+@pytest.mark.parametrize("use", [format_named, lambda name: render(Call("ping", {}, ""), name)])
 def test_an_unknown_format_is_named_in_the_error(use: Callable[[str], object]) -> None:
     with pytest.raises(ValueError, match="no call format named 'klingon'"):
         use("klingon")

@@ -7,8 +7,8 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callformats import loads, read
-from callformats.loose_json import State, parse
+from callformats import read
+from callformats.loose_json import State, loads, parse
 from runner.host.events import Json
 
 from .offer import TOOLS

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from callformats import read
 from callformats.thoughts import THOUGHTS, Marks
-from callformats.whole import read
 from callformats.without_thoughts import is_thought_alone, without_thoughts
 from runner.context.summary import plain
 from runner.conversation.history import read_row
