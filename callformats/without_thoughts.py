@@ -20,14 +20,23 @@ def _any(literals: Iterable[str], more: str = "") -> re.Pattern[str]:
     return re.compile("|".join([*map(re.escape, longest_first), *filter(None, [more])]), re.IGNORECASE)
 
 
+_MOST_PIECES: Final = 200
+"""Thoughts, or tokens of the turn in a row, that are looked at: a text with more of them is no model's thinking, and
+nobody is to wait for the reading (Sm)."""
+
+_TAIL: Final = 2_000
+"""Characters at the end of a text among which a last closer is looked for."""
+
 _ALL: Final = (*THOUGHTS, SELF)
 _OPENED: Final = {marks.opens.lower(): marks for marks in _ALL}
 _CLOSERS: Final = {marks.opens.lower(): _any([marks.closes]) for marks in _ALL}
 _BEGINS: Final = _any(_OPENED)
-_NOTHING: Final = _any((*NOISE, *ANSWER_TAGS, *LAST_ONLY), r"\s+")
+_TOKENS: Final = (*NOISE, *ANSWER_TAGS, *LAST_ONLY)
+_NOTHING: Final = _any(_TOKENS, r"\s+")
+_NOTHING_LAST: Final = tuple(token.lower() for token in _TOKENS)
 _BETWEEN: Final = _any(NOISE, r"\s+")
 _SPACE: Final = re.compile(r"\s*")
-_CLOSER_ALONE: Final = _any(CLOSERS_ALONE)
+_CLOSERS_LAST: Final = tuple(closer.lower() for closer in CLOSERS_ALONE)
 
 
 def without_thoughts(text: str, *, anywhere: bool = False) -> str:
@@ -36,7 +45,8 @@ def without_thoughts(text: str, *, anywhere: bool = False) -> str:
     An answer may speak of such tags: in one a thought counts where the text begins, and anywhere only as the Host
     renders them; and a sentence opens one only if another closes it. `anywhere`: in what no person reads (a summary)
     every kind counts wherever it stands, and tokens of the turn go too. One that was never closed goes to the end of
-    the text; one that was never opened goes from the beginning.
+    the text; one that was never opened goes from the beginning. Of a text with hundreds of them only what stands
+    behind the last one is left.
     """
     rest = text[_behind_thoughts(text, sentences_may_stay_open=anywhere) :]
     if not anywhere:
@@ -53,17 +63,32 @@ def is_thought_alone(text: str) -> bool:
     begun = _behind_thoughts(text, sentences_may_stay_open=True)
     if begun:
         return _behind(_NOTHING, text, begun) == len(text)
-    closer = _CLOSER_ALONE.search(text)
-    if closer is None or _BEGINS.search(text, 0, closer.start()) is not None:
+    # One thought whose opener stood in the prompt: a closer is the last thing said, and nothing opens one.
+    if not _ends_in_closer(text):
         return False
-    return _behind(_NOTHING, text, closer.end()) == len(text)
+    small = text.lower()
+    return not any(opener in small for opener in _OPENED)
+
+
+def _ends_in_closer(text: str) -> bool:
+    tail = text[-_TAIL:].lower()
+    for _ in range(_MOST_PIECES):
+        tail = tail.rstrip()
+        token = next((token for token in _NOTHING_LAST if tail.endswith(token)), None)
+        if token is None:
+            return tail.endswith(_CLOSERS_LAST)
+        tail = tail.removesuffix(token)
+    return False
 
 
 def _behind_thoughts(text: str, *, sentences_may_stay_open: bool) -> int:
     """Where the thoughts that a text begins with end; 0 without any."""
     end = 0
     at = _behind(_NOTHING, text, 0)
-    while (opener := _BEGINS.match(text, at)) is not None:
+    for _ in range(_MOST_PIECES):
+        opener = _BEGINS.match(text, at)
+        if opener is None:
+            break
         closer = _unquoted(_CLOSERS[opener[0].lower()], text, opener.end())
         if closer is None:
             leads = _OPENED[opener[0].lower()].leads
@@ -76,11 +101,19 @@ def _behind_thoughts(text: str, *, sentences_may_stay_open: bool) -> int:
 def _without(text: str, kinds: list[Marks], noise: tuple[str, ...]) -> str:
     opened = {marks.opens.lower(): marks for marks in kinds}
     alone = {marks.closes.lower() for marks in kinds if marks.closes in CLOSERS_ALONE}
-    literals = _any((*opened, *(marks.closes for marks in kinds), *noise))
+    small = text.lower()
+    literals = [
+        literal for literal in (*opened, *(marks.closes for marks in kinds), *noise) if literal.lower() in small
+    ]
+    if not literals:
+        return text
+    if sum(small.count(literal.lower()) for literal in literals) > 2 * _MOST_PIECES and len(small) == len(text):
+        return text[max(small.rfind(literal.lower()) + len(literal) for literal in literals) :].lstrip()
+    tokens = _any(literals)
     kept: list[str] = []
     inside: Marks | None = None
     after = 0
-    for token in _all_unquoted(literals, text):
+    for token in _all_unquoted(tokens, text):
         word = token[0].lower()
         if inside is None:
             kept.append(text[after : token.start()])
@@ -104,7 +137,10 @@ def _without_answer_tags(text: str) -> str:
 
 
 def _behind(pattern: re.Pattern[str], text: str, at: int) -> int:
-    while (found := pattern.match(text, at)) is not None and found.end() > at:
+    for _ in range(_MOST_PIECES):
+        found = pattern.match(text, at)
+        if found is None or found.end() == at:
+            break
         at = found.end()
     return at
 

@@ -20,9 +20,16 @@ _READABLE: Final = regex.compile(rf"[^{_UNSEEN}]|{_SIGN}")
 _INVISIBLE: Final = regex.compile(rf"(?!\s|{_SIGN})[{_UNSEEN}]")
 
 
+_GLANCE: Final = 1_000
+"""Characters in which most texts show something."""
+
+
 def is_readable(text: str) -> bool:
     """Whether a person would see anything of it (I8)."""
-    return _READABLE.search(text) is not None
+    if _READABLE.search(text, 0, _GLANCE) is not None:
+        return True
+    # Which characters there are is known at once, also of a text of a million of them (Sm).
+    return len(text) > _GLANCE and _READABLE.search("".join(set(text))) is not None
 
 
 def without_invisible(text: str) -> str:

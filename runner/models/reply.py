@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langbot_plugin.api.entities.builtin.provider.message import (
     ContentElement,
@@ -29,6 +29,7 @@ from runner.models.call_text import whole_pairs
 from runner.models.calls import Fragments, RawCall
 
 _FINISH = "finish_reason"
+_END_CHARACTERS: Final = 2_000
 _CUT = frozenset({"length", "max_tokens"})
 _FILTERED = frozenset(
     {
@@ -92,7 +93,7 @@ class Reply:
     @property
     def wordless(self) -> bool:
         """Whether it says nothing to the person in the chat: no visible character, or thoughts alone (K6, I8)."""
-        return not is_readable(self.text) or is_thought_alone(without_invisible(self.text))
+        return not is_readable(self.text) or is_thought_alone(_bare(self.text))
 
     @property
     def empty(self) -> bool:
@@ -201,6 +202,14 @@ def _flat(values: Mapping[Any, object], prefix: str, levels: int) -> Iterator[tu
                 yield from _flat(value, f"{name}.", levels - 1)
         elif (tokens := _tokens(value)) is not None:
             yield name, tokens
+
+
+def _bare(text: str) -> str:
+    """Without what nobody sees; of a long text at both ends, where the thoughts begin and the answer would stand."""
+    if len(text) <= 2 * _END_CHARACTERS:
+        return without_invisible(text)
+    head, tail = text[:_END_CHARACTERS], text[-_END_CHARACTERS:]
+    return without_invisible(head) + text[_END_CHARACTERS:-_END_CHARACTERS] + without_invisible(tail)
 
 
 def _text_of(content: str | Sequence[ContentElement] | None) -> str:
