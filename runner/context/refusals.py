@@ -45,6 +45,10 @@ _REFUSES: Final = (
     r"(?:that|this|it)(?:['’]s| is) (?:beyond|outside|against) (?:my|our)\b",
     r"(?:(?:hm+|well|oh)\W+)?let['’]?s (?:talk|chat|discuss|change|switch|move on)\b",
     r"(?:request|access) (?:denied|refused|rejected)\b",
+    r"(?:it (?:seems|looks|appears)(?: like| that)? )?there(?:['’]s| is| are)(?: currently)? no"
+    r" (?:\w+ ){0,2}(?:conversation|content|text|dialogue|messages?|chat)\b"
+    r"(?: (?:to|provided|here|yet|for me|that)|\W*$)",
+    r"(?:i['’]?m|i am) (?:qwen|chatgpt|claude|deepseek|gemini|kimi|chatglm|llama|copilot|gemma|mistral|grok)\b",
     # Chinese
     r"(?:尊敬的用[户戶]|[你您]好)?\W*(?:非常|十分|很|真的?|[实實]在)?(?:感到)?(?:抱歉|[对對]不起|不好意思|[遗遺]憾)"
     r".*(?:[无無]法|不能|不可以|不便|[没沒][办辦]法|不[会會]|拒[绝絕]|不[适適]合|未能|不支持|敏感|[违違]|超出"
@@ -58,6 +62,8 @@ _REFUSES: Final = (
     r"(?:[这這][个個]|[该該]|[您你]的|此)(?:[问問][题題]|[请請]求|[内內]容|[话話][题題]|[输輸]入).{0,20}"
     r"(?:[无無]法|不能|敏感|[违違]|不[当當]|超出|不合[规規])",
     r".{0,20}(?:[换換][个個]|[换換]一[个個])[话話][题題]",
+    r".{0,12}(?:[问問][题題]|[内內]容|[请請]求)[，,]?我(?:[暂暫][时時]|目前|[现現]在|[还還])?(?:[无無]法|不能|不便)",
+    r"我是.{0,8}(?:通[义義]千[问問]|文心一言|豆包|混元|星火|智[谱譜]|Qwen|DeepSeek|Kimi|ChatGLM|ChatGPT)",
     r"根[据據].{0,8}(?:法律|法[规規]|政策|[规規]定).{0,12}(?:[无無]法|不能|不予)",
     r"(?:[内內]容|回答|回[复覆])已?被(?:[过過][滤濾]|屏蔽|[拦攔]截)",
     # Japanese
@@ -82,7 +88,7 @@ _REFUSES: Final = (
     r"(?:là|với tư cách là|vì là|tôi (?:chỉ )?là) (?:một )?(?:mô hình|trợ lý|AI\b|trí tuệ)",
     # Spanish
     r"(?:lo (?:siento|lamento)|lamento|perdón|disculp[ae]|me disculpo|pido disculpas|mis disculpas|desafortunadamente"
-    r"|lamentablemente|por desgracia|me temo)\b.*(?:\bno (?:puedo|podemos|podré|me es|es posible|estoy|tengo"
+    r"|lamentablemente|por desgracia|me temo)\b.*(?:\bno (?:poder\b|puedo|podemos|podré|me es|es posible|estoy|tengo"
     r"|soy|se puede"
     r"|está)|en contra|fuera de)",
     r"(?:yo )?no (?:puedo|podemos|podré|estoy \w+ (?:a|para)|me es posible|me siento)\b.{0,30}"
@@ -99,7 +105,7 @@ _REFUSES: Final = (
     r"(?:помо|ответ|выполн|предостав|продолж|обсужд|созда|обраб|участв|поддерж|говор)",
     r"(?:как(?: и любая)?|я(?: —| -)?(?: всего лишь| просто| только)?) "
     r"(?:ии\b|искусственн|(?:\w+ )?языков\w+ модел|ассистент|нейро|виртуальн)",
-    r"(?:что-то в ваш|я не люблю менять|давайте (?:поговорим|сменим|обсудим)|не хочу (?:говорить|обсуждать))",
+    r"(?:что-то в ваш|(?:я )?не люблю менять|давайте (?:поговорим|сменим|обсудим)|не хочу (?:говорить|обсуждать))",
     # Further ones: how such a sentence begins there
     r"(?:je suis (?:vraiment )?désolé|désolée?\b|je ne (?:peux|suis)|malheureusement|en tant qu['’](?:ia"
     r"|assistant|intell))",
@@ -141,6 +147,7 @@ _POLITE: Final = (
     r"|はじめまして|どういたしまして|よろしく)",
     r".{0,30}(?:お気軽に|お聞きください|お申し付け|お知らせください|お聞かせください|教えてください"
     r"|いかがでしょうか|お手伝いしましょうか|お手伝いできますか)",
+    r".{0,20}(?:会話|内容|テキスト|文章|本文).{0,10}(?:提供|送|貼り|共有|入力).{0,6}(?:ください|下さい)",
     # Thai
     r"(?:ได้เลย|แน่นอน|รับทราบ|เข้าใจแล้ว|ขอบคุณ|สวัสดี|ยินดี|โอเค|ตกลง)",
     r"(?:มีอะไรให้|ต้องการให้|คุณต้องการ|คุณมี|คุณอยาก|หาก|ถ้าคุณ|กรุณา|โปรด|ช่วยบอก|บอกฉัน).{0,80}",

@@ -35,7 +35,12 @@ REFUSALS = (
     "Thank you for your question, but I am not able to share this information.",
     "**I'm sorry**, but I can't help with that.",
     "\"I'm sorry, but I can't help with that.\"",
+    "I am Qwen, created by Alibaba Cloud. I cannot help with that.",
+    "There is no conversation to summarize.",
+    "It seems there's no content provided. Could you share it?",
     # Chinese
+    "你好，这个问题我暂时无法回答",
+    "我是通义千问，无法提供该内容的总结。",
     "抱歉，我无法协助完成这个请求。",
     "很抱歉，我不能提供这方面的帮助。如果您有其他问题，请随时告诉我。",
     "你好，这个问题我暂时无法回答，让我们换个话题再聊聊吧。",
@@ -84,6 +89,7 @@ REFUSALS = (
 )
 
 POLITENESS = (
+    "要約する会話を提供してください。",
     "Sure! I'd be happy to help you with that. What would you like to know?",
     "Hello! How can I assist you today? Please let me know if you have any questions.",
     "Thank you for sharing this conversation with me! Let me know if there is anything else you need.",
