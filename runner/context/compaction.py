@@ -180,6 +180,10 @@ class Context:
         """The checkpoint as this run would write it."""
         return self._checkpoint
 
+    def price(self, text: str) -> int:
+        """About how many Host tokens a text is. Not for the event loop (see `Ruler`)."""
+        return Prices(self._ruler, self._scale).text(text)
+
     def learn(self, model: str, refused: int) -> None:
         """A model refused a request of that many Host tokens: from the next run on that is its window (C7).
 

@@ -42,6 +42,7 @@ class RunView:
         self._budget_of = budget_of
         self._budgets: dict[str, Budget] = {}
         self._tokens = 0
+        self._asked = ""
         self._suspected: tuple[str, int] | None = None
         self._disbelieved: str | None = None
         self._reduced: dict[tuple[bool, bool], Reduced] = {}
@@ -114,7 +115,7 @@ class RunView:
         view = self._sent(reduced, without)
         fitted = await self._context.fit(view, model=model_id, budget=self._budget(model_id), visible=visible)
         self._go_on_from(fitted.view, view, reduced)
-        self._tokens = fitted.tokens
+        self._tokens, self._asked = fitted.tokens, model_id
         self._images_left_out = Step.PICTURES in without and Step.PICTURES in steps_in(self.whole)
         if conclude and fitted.request.tools:
             return replace(fitted.request, extra={**fitted.request.extra, "tool_choice": "none"})
@@ -215,6 +216,10 @@ class RunView:
     def is_narrowed(self, model_id: str) -> bool:
         """Whether a model's budget is smaller than set, since it refused a request in this run or an earlier one."""
         return self._budget(model_id).narrowed
+
+    def share(self, part: float) -> int:
+        """So many tokens are a part of the input budget of the model that was asked last."""
+        return int(self._budget(self._asked).input * part)
 
     def _budget(self, model_id: str) -> Budget:
         return self._budgets.get(model_id) or self._budget_of(model_id)
