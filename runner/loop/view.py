@@ -140,7 +140,7 @@ class RunView:
     def _sent(self, reduced: Reduced | None, without: Collection[Step]) -> View:
         view = self._view
         if (tools := self._tools(without)) != view.tools:
-            view = replace(view, tools=tools)
+            view = replace(view, tools=tools) if tools else _without_tools(view)
         if reduced is None:
             return view
         question = None if view.question is None else len(reduced.units(view.units[: view.question]))
@@ -223,3 +223,9 @@ class RunView:
 
     def _budget(self, model_id: str) -> Budget:
         return self._budgets.get(model_id) or self._budget_of(model_id)
+
+
+def _without_tools(view: View) -> View:
+    """The view without its tools and what was said for them, such as the index of skills (B3)."""
+    added = tuple(line for line in view.system.added if line not in view.about_tools)
+    return replace(view, system=replace(view.system, added=added), tools=())

@@ -75,7 +75,8 @@ async def assemble(
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
-    lines = tuple(filter(None, [_skills(ctx, catalogue), system_line(catalogue, answering)]))
+    skills = _skills(ctx, catalogue)
+    lines = tuple(filter(None, [skills, system_line(catalogue, answering)]))
     question = (
         event_turn(ctx, sandbox_task.result())
         if answering is Answering.NOBODY
@@ -89,7 +90,7 @@ async def assemble(
         )
     )
     # A long history takes tens of milliseconds to make harmless: not in the event loop (Q2).
-    view = await asyncio.to_thread(_view, prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid))
+    view = await asyncio.to_thread(_view, prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid, skills))
     return Assembled(
         view=view,
         question=question,
@@ -134,12 +135,13 @@ def speakers_of(ctx: RunnerContext) -> Speakers:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What shapes the view beside prompt and past."""
+    """What shapes the view beside prompt and past. `lines` are added to the system, an index of `skills` among them."""
 
     settings: Settings
     catalogue: Catalogue
     lines: tuple[str, ...]
     unsaid: tuple[tuple[RecordedCall, ...], ...]
+    skills: str | None
 
     @property
     def memory_form(self) -> ToolMemoryForm:
@@ -158,6 +160,7 @@ def _view(prompt: Prompt, past: Past, speakers: Speakers, terms: _Terms) -> View
         leaving=_leaving(units, past),
         before=units_of(past.older, speakers, terms.memory_form),
         before_span=past.older_span,
+        about_tools=(terms.skills,) if terms.skills else (),
     )
 
 
@@ -184,7 +187,7 @@ def _system(prompt: Prompt, speakers: Speakers, terms: _Terms) -> System:
 
 
 def _skills(ctx: RunnerContext, catalogue: Catalogue) -> str | None:
-    activate = next((entry.name for entry in catalogue if entry.host_name == ACTIVATE), None)
+    activate = next((one.name for one in catalogue if one.kind is Kind.SKILL and one.host_name == ACTIVATE), None)
     return skill_index(ctx.resources.skills, activate)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from runner.tools.pictures import MAX_ADDRESS
 
@@ -18,7 +19,11 @@ def elements_of(value: object) -> list[Mapping[str, object]] | None:
         said = [name for name, part in value.items() if part and not str(name).startswith("_")]
         value = value["content"] if said == ["content"] else None
     elements = value if isinstance(value, list) else [value]
-    return elements if elements and all(map(_is_element, elements)) else None
+    return elements if elements and _are_elements(elements) else None
+
+
+def _are_elements(items: list[object]) -> TypeGuard[list[Mapping[str, object]]]:
+    return all(map(_is_element, items))
 
 
 def _is_element(item: object) -> bool:

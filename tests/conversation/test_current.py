@@ -147,7 +147,7 @@ def test_B4_a_file_known_as_element_and_as_attachment_is_named_once() -> None:
 
 def test_B4_a_file_only_among_the_elements_is_named_too() -> None:
     assert words(AgentInput(contents=[ContentElement.from_file_url("http://x", "b.txt")])) == "\n".join(
-        ["[file: b.txt]"]
+        ["[file: b.txt, http://x]"]
     )
 
 

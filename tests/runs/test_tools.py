@@ -16,6 +16,7 @@ from tests.host import (
     Fault,
     Model,
     ModelRequest,
+    Reason,
     Reply,
     Skill,
     Tool,
@@ -280,6 +281,35 @@ async def test_B3_skills_are_listed_only_when_they_can_be_activated_and_the_prom
     assert "pdf" in with_skill.requests[0].system
     assert "reads PDF files" in with_skill.requests[0].system
     assert "activate" in with_skill.requests[0].tool_names
+
+
+async def test_B3_a_description_of_1024_characters_is_told_whole_and_a_longer_one_to_there() -> None:
+    told = "說明" * 511 + " ."
+    skills = [Skill("pdf", description=told, content="how"), Skill("xls", description=told + "…more", content="how")]
+    system = (await host_with(skills=skills).say("go")).requests[0].system
+    assert f"- pdf: {told}\n" in system
+    assert f"- xls: {told[:-1]}…" in system
+
+
+@pytest.mark.parametrize("others", [[], [Tool("activate", type="plugin")], [Tool("activate", type="mcp")]])
+async def test_B3_without_the_hosts_own_activate_there_is_no_index(others: list[Tool]) -> None:
+    host = host_with(skills=[Skill("pdf", description="reads PDF files", content="how")], tools=others)
+    host.world.skills.tools = list  # type: ignore[method-assign]  # not granted
+    run = await host.say("go")
+    assert "reads PDF files" not in run.requests[0].system
+    assert run.requests[0].tool_names == [tool.name for tool in others]
+
+
+async def test_B3_a_model_that_takes_no_tools_reads_no_index_and_the_next_one_does() -> None:
+    def blind(request: ModelRequest) -> Reply:
+        return Reply(error=Reason.BAD_REQUEST if request.funcs else Reason.RATE_LIMIT)
+
+    skill = Skill("pdf", description="reads PDF files", content="how")
+    host = host_with(models=[Model("m1", default=blind), Model("m2", default="Done.")], skills=[skill])
+    run = await host.say("go")
+    assert [bool(request.funcs) for request in run.requests] == [True, False, True]
+    assert ["reads PDF files" in request.system for request in run.requests] == [True, False, True]
+    await assert_sound(host, run)
 
 
 @pytest.mark.parametrize("text", [" ", "\n\n", "\t"])
