@@ -66,7 +66,7 @@ async def assemble(
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
         knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
-        sandbox_task = group.create_task(sandbox.open(ctx))
+        sandbox_task = group.create_task(sandbox.open(ctx, notes))
     # Tools that no run has seen yet take a millisecond each (L12).
     granted = await asyncio.to_thread(
         _catalogue, ctx, hide_sandbox=not sandbox.offered, reserved=reserved_names(settings)

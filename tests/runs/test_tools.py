@@ -13,6 +13,8 @@ from config.locales import Locale
 from config.notices import Notice, say
 from runner.tools.catalogue import Catalogue
 from tests.host import (
+    Attachment,
+    Box,
     Fault,
     Model,
     ModelRequest,
@@ -95,6 +97,24 @@ async def test_D1_renamed_tools_cost_no_result_before_the_first_text_and_one_lin
     assert before[0] == before[1]
     told = [[line for line in host.runs[0].logs if "offered" in line] for host in (plain, chinese)]
     assert [len(lines) for lines in told] == [0, 1]
+
+
+async def test_D1_all_that_is_noted_while_a_run_is_assembled_is_one_line_behind_the_first_text() -> None:
+    far = {"properties": {"place": {"$ref": "https://schemas.example/place"}}}
+    host = host_with(
+        replies=[Reply("answer", chunks=3)],
+        tools=[Tool("天气"), Tool("odd", parameters={"type": "array"}), Tool("far", parameters=far)],
+        knowledge={"a": ["1", "2"]},
+        box=Box(available=False),
+        config={"box-enabled": True, "rerank-model": "gone"},
+    )
+    host.fail("get_prompt", Fault.error("no prompt"))
+    run = await host.say("hi", attachments=[Attachment("a.txt", "aGk=")])
+    assert run.types.index("message.delta") < run.types.index("processor.log")
+    (line,) = [text for text in run.logs if not text.startswith("run: ")]
+    for told in ("renamed", "left out", "changed", "gone is not granted", "sandbox: not used", "prompt could not be"):
+        assert told in line
+    await assert_sound(host, run)
 
 
 async def test_L12_tools_are_converted_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
