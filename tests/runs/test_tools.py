@@ -13,7 +13,6 @@ from config.locales import Locale
 from config.notices import Notice, say
 from runner.tools.catalogue import Catalogue
 from tests.host import (
-    Attachment,
     Box,
     Fault,
     Model,
@@ -105,11 +104,12 @@ async def test_D1_all_that_is_noted_while_a_run_is_assembled_is_one_line_behind_
         replies=[Reply("answer", chunks=3)],
         tools=[Tool("天气"), Tool("odd", parameters={"type": "array"}), Tool("far", parameters=far)],
         knowledge={"a": ["1", "2"]},
-        box=Box(available=False),
+        box=Box(),
         config={"box-enabled": True, "rerank-model": "gone"},
     )
     host.fail("get_prompt", Fault.error("no prompt"))
-    run = await host.say("hi", attachments=[Attachment("a.txt", "aGk=")])
+    host.fail("get_box_status", Fault.error("no sandbox here"))
+    run = await host.say("hi")
     assert run.types.index("message.delta") < run.types.index("processor.log")
     (line,) = [text for text in run.logs if not text.startswith("run: ")]
     for told in ("renamed", "left out", "changed", "gone is not granted", "sandbox: not used", "prompt could not be"):
