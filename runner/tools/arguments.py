@@ -13,8 +13,8 @@ from typing import Any
 from runner.conversation.cut import clip, sendable
 from runner.guards import restore_value
 from runner.host.events import Json
-from runner.tools.field_names import with_names
 from runner.tools.lenient_json import Unmendable, mend
+from runner.tools.offering import with_names
 from runner.tools.schema_types import property_schema, takes_no_fields, types_of
 from runner.tools.schemas import check
 
