@@ -28,9 +28,10 @@ from runner.conversation.units import Reference, System, Unit, UserTurn
 from runner.host.errors import HostCallFailed
 from runner.host.port import Host
 from runner.sandbox.box import Sandbox
-from runner.small.choice import reserved_names
+from runner.small.choice import ranks, reserved_names
 from runner.tools.catalogue import Catalogue, Kind
 from runner.tools.memory import ToolMemory, unsaid_turns
+from runner.tools.ranking import know
 
 ACTIVATE = "activate"
 """The Host's tool that loads a skill."""
@@ -68,9 +69,7 @@ async def assemble(
         knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
         sandbox_task = group.create_task(sandbox.open(ctx, notes))
     # Tools that no run has seen yet take a millisecond each (L12).
-    granted = await asyncio.to_thread(
-        _catalogue, ctx, hide_sandbox=not sandbox.offered, reserved=reserved_names(settings)
-    )
+    granted = await asyncio.to_thread(_catalogue, ctx, settings, hide_sandbox=not sandbox.offered)
     catalogue = offered(granted, answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
     speakers = _knowing(speakers_of(ctx), past)
@@ -103,10 +102,12 @@ async def assemble(
     )
 
 
-def _catalogue(ctx: RunnerContext, *, hide_sandbox: bool, reserved: Sequence[str]) -> Catalogue:
+def _catalogue(ctx: RunnerContext, settings: Settings, *, hide_sandbox: bool) -> Catalogue:
     """The tools of the run. The Host grants the tools for skills always; where there is no skill, and none can be
     made, they are four hundred tokens that lead small models astray (S6)."""
-    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox, reserved=reserved)
+    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox, reserved=reserved_names(settings))
+    if ranks(settings, len(catalogue)):
+        know(catalogue.specs)
     if ctx.resources.skills or catalogue.has_host_tool(REGISTER_SKILL):
         return catalogue
     return catalogue.only(lambda entry: entry.kind is not Kind.SKILL)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner.tools.catalogue import Catalogue
+from runner.tools import ranking
+from runner.tools.offering import offered_schema, seen
 from tests.host import (
     Box,
     Fault,
@@ -117,19 +119,39 @@ async def test_D1_all_that_is_noted_while_a_run_is_assembled_is_one_line_behind_
     await assert_sound(host, run)
 
 
-async def test_L12_tools_are_converted_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads: list[int] = []
-    build = Catalogue.build
+@pytest.mark.parametrize("profile", ["standard", "small"])
+async def test_L12_tools_are_converted_and_split_beside_the_event_loop_and_once(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work: list[tuple[str, int]] = []
+    convert, split = offered_schema, ranking.words
 
-    def spied(*given: Any, **named: Any) -> Catalogue:
-        threads.append(threading.get_ident())
-        return build(*given, **named)
+    def converted(parameters: Any) -> Any:
+        work.append(("schema", threading.get_ident()))
+        return convert(parameters)
 
-    monkeypatch.setattr(Catalogue, "build", spied)
-    host = host_with(replies=["ok"], tools=[Tool("look")])
-    await host.say("hi")
-    assert threads
-    assert threading.get_ident() not in threads
+    def words_of(text: str) -> Any:
+        if text.startswith("finds"):
+            work.append(("description", threading.get_ident()))
+        return split(text)
+
+    monkeypatch.setattr(seen, "offered_schema", converted)
+    monkeypatch.setattr(ranking, "words", words_of)
+    tools = [
+        Tool(
+            f"tool_{n}",
+            description=f"finds {profile} {n} " + "things " * 300,
+            parameters={"properties": {f"{profile}_{n}_{m}": {"description": "words " * 20} for m in range(14)}},
+        )
+        for n in range(300)
+    ]
+    host = host_with(replies=["ok", "ok"], tools=tools, config={"model-profile": profile})
+    await host.say("find things")
+    done = Counter(kind for kind, _ in work)
+    assert done == Counter(schema=300) + Counter(description=300 if profile == "small" else 0)
+    assert threading.get_ident() not in {thread for _, thread in work}
+    await host.say("find more things")
+    assert Counter(kind for kind, _ in work) == done
 
 
 async def test_K3_what_is_offered_is_taken_everywhere_and_arguments_meet_the_tools_own_schema() -> None:
