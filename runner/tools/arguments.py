@@ -222,11 +222,12 @@ def _clean(value: Any, depth: int) -> Json:
 
 
 def sendable_surrogates(text: str) -> str:
-    """The text without lone surrogates, which cannot be sent; other characters are the tool's business."""
+    """The text without lone surrogates, which cannot be sent; two that belong together are one character (K5). Other
+    characters are the tool's business."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="ignore").decode()
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return text
 
 
