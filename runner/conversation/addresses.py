@@ -12,7 +12,7 @@ _KEY_CHARACTERS = 20
 _SCHEMES = ("http://", "https://")
 _PLAIN = re.compile(r"[^\s\\<>\"'`\[\]{}|^\x00-\x1f\x7f]+")
 _KINDS = (re.compile(r"[a-z]"), re.compile(r"[A-Z]"), re.compile(r"[0-9]"))
-_MAY_HOLD_A_VALUE = re.compile(r"[?#=@;&]")
+_MAY_HOLD_A_VALUE = re.compile(r"[?#=;&]")
 
 
 def tellable(address: str | None) -> str:
@@ -31,7 +31,7 @@ def tellable(address: str | None) -> str:
     except ValueError:
         return ""
     rest = address.partition("://")[2]
-    if not host or _MAY_HOLD_A_VALUE.search(_decoded(rest)):
+    if not host or "@" in _decoded(parts.netloc) or _MAY_HOLD_A_VALUE.search(_decoded(rest)):
         return ""
     return "" if any(map(_may_be_key, _decoded(parts.path).split("/"))) else address
 

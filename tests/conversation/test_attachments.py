@@ -143,6 +143,7 @@ def test_B4_an_address_is_told_with_the_file_whichever_of_its_entries_has_it() -
         "https://files.example/季度报告2024最终版本文件名很长很长很长.pdf",
         "https://cdn.example/attachments/123456789012345678901/file1.pdf",
         "https://files.example/aB3aB3aB3aB3aB3aB3a",
+        "https://files.example/@ann/plan.pdf",
         "https://例え.jp/計画.pdf",
     ],
 )
@@ -163,6 +164,7 @@ def test_B4_an_address_without_anything_that_may_be_a_key_is_told(address: str) 
         "https://files.example/a.pdf;jsessionid=1",
         "https://ann:secret@files.example/a.pdf",
         "https://ann@files.example/a.pdf",
+        "https://ann%3Asecret%40files.example/a.pdf",
         "https://files.example\\@evil.example/a.pdf",
         "https://files.example/aB3aB3aB3aB3aB3aB3aB/a.pdf",
         "https://files.example/a/3f2504e0-4f89-11d3-9a0c-0305e82c3301",

@@ -95,6 +95,23 @@ def test_D4_a_picture_is_seen_in_whatever_shape_and_wherever_it_stands(shape: st
     )
 
 
+def test_D4_what_is_said_to_be_a_picture_is_one_whatever_its_bytes() -> None:
+    for value in (
+        {"a": "data:image/heic;base64,QUJD"},
+        {"image_base64": "QUJD"},
+        {"mimeType": "image/x", "data": "QUJD"},
+    ):
+        assert len(_render(value).images) == 1
+    assert _render("data:image/svg+xml;base64,QUJD").images == ()
+
+
+@pytest.mark.parametrize("what", [OTHER, URL], ids=["a run", "a data URL"])
+def test_D4_what_begins_at_the_end_of_a_window_of_the_search_is_found_whole(what: str) -> None:
+    for before in range(49_600, 50_040, 11):
+        (run,) = runs(" " * before + what + " end")
+        assert (run.start, run.end) == (before, before + len(what))
+
+
 def test_D4_what_stands_beside_a_picture_is_kept() -> None:
     assert _render({"caption": "sales", "chart": URL}).body == f'{{"caption":"sales","chart":"{NOTE}"}}'
     assert _render(f"before ![]({URL}) after").body == f"before ![]({NOTE}) after"
