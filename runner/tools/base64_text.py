@@ -17,7 +17,7 @@ LEAST_UNNAMED = 512
 _LEAST = 48
 _LETTERS = "A-Za-z0-9+/=_-"
 _DATA_URL = (
-    r"data:(?P<mime>[\w.+-]{1,60}/[\w.+-]{1,100})?(?:;[\w.=+-]{1,60}){0,3};base64,"
+    r"(?i:data):(?P<mime>[\w.+-]{1,60}/[\w.+-]{1,100})?(?:;[\w.=+-]{1,60}){0,3};(?i:base64),"
     rf"(?P<payload>[{_LETTERS}]++(?:\\/[{_LETTERS}]*+)*+)"
 )
 _LINES = "|".join(

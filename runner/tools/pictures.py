@@ -94,7 +94,7 @@ class Pictures:
     def _text(self, text: str, field: _Field) -> str:
         if field.shows_address and text.startswith(("http://", "https://")):
             return self._add(Image(url=text), len(text)) if len(text) <= MAX_ADDRESS else text
-        if field.is_picture and text and (payload := only_base64(text)) is not None:
+        if field.holds_picture(text) and (payload := only_base64(text)) is not None:
             return self._add(Image(base64=payload), len(payload))
         return self._parsed(text) or self._searched(text, field)
 
@@ -170,9 +170,10 @@ class _Field:
     name: str = ""
     around: _Around = _Around()
 
-    @property
-    def is_picture(self) -> bool:
-        return self.name in _PICTURE_FIELDS or (self.around.picture and self.name in _PAYLOADS)
+    def holds_picture(self, text: str) -> bool:
+        """Whether base64 is a picture there; a short text may as well be a word, save where no word is ever put."""
+        certain = self.name in _PICTURE_FIELDS or (self.around.picture and self.name in _PAYLOADS)
+        return len(text) >= (1 if certain else _LEAST_NAMED) and (certain or self.around.picture)
 
     @property
     def may_be_picture(self) -> bool:

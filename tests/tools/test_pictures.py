@@ -52,6 +52,8 @@ SHAPES: dict[str, Any] = {
     "a picture of a message": {"type": "Image", "url": ADDRESS, "base64": URL, "path": None},
     "a data URL": URL,
     "a data URL without a type": f"data:;base64,{PNG}",
+    "a data URL in capitals": URL.replace("data:image/png;base64", "DATA:IMAGE/PNG;BASE64"),
+    "a field of its own name": {"type": "image", "mime_type": "image/png", "picture": PNG[:4_000]},
     "a data URL in a field": {"caption": "sales", "chart": URL},
     "the field image_base64": {"image_base64": PNG, "width": 3},
     "the field image_url": {"image_url": URL, "width": 3},
@@ -103,6 +105,7 @@ def test_D4_what_is_said_to_be_a_picture_is_one_whatever_its_bytes() -> None:
     ):
         assert len(_render(value).images) == 1
     assert _render("data:image/svg+xml;base64,QUJD").images == ()
+    assert _render({"type": "image", "alt": "cat", "title": "Cat"}).images == ()
 
 
 @pytest.mark.parametrize("what", [OTHER, URL], ids=["a run", "a data URL"])
