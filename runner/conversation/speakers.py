@@ -53,9 +53,12 @@ class Speakers:
     group: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     _shown: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    _looks: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_shown", _told_apart(self.names) if self.group else {})
+        shown = _told_apart(self.names) if self.group else {}
+        object.__setattr__(self, "_shown", shown)
+        object.__setattr__(self, "_looks", frozenset(map(_look, (_NOBODY, *shown.values()))))
 
     def says(self, actor_id: str | None, text: str) -> str:
         """The text as the model reads it: in a group with its sender, and inert, since others wrote it (S7); unchanged
@@ -70,8 +73,7 @@ class Speakers:
         if known is not None:
             return known
         name = _short(actor_id or "")
-        looks = {_look(_NOBODY), *map(_look, self._shown.values())}
-        return _with_id(name, actor_id or "") if name and _look(name) in looks else name or _NOBODY
+        return _with_id(name, actor_id or "") if name and _look(name) in self._looks else name or _NOBODY
 
     def knowing(self, more: Mapping[str, str]) -> Speakers:
         """The same chat with more names; what is known already wins (it is newer)."""

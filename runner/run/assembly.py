@@ -18,7 +18,7 @@ from runner.context.coverage import leading
 from runner.context.past import Past, read_past
 from runner.conversation.current import current_turn, said_in
 from runner.conversation.happened import event_turn, is_message
-from runner.conversation.history import ToolMemoryForm, units_of
+from runner.conversation.history import ToolMemoryForm, names_in, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
 from runner.conversation.retrieval import retrieve
@@ -72,7 +72,7 @@ async def assemble(
     granted = await asyncio.to_thread(_catalogue, ctx, settings, hide_sandbox=not sandbox.offered)
     catalogue = offered(granted, answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
-    speakers = _knowing(speakers_of(ctx), past)
+    speakers = speakers_of(ctx).knowing(names_in((*past.older, *past.leaving, *past.recent)))
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
     skills = _skills(ctx, catalogue)
     lines = tuple(filter(None, [skills, system_line(catalogue, answering)]))
@@ -190,14 +190,6 @@ def _system(prompt: Prompt, speakers: Speakers, terms: _Terms) -> System:
 def _skills(ctx: RunnerContext, catalogue: Catalogue) -> str | None:
     activate = next((one.name for one in catalogue if one.kind is Kind.SKILL and one.host_name == ACTIVATE), None)
     return skill_index(ctx.resources.skills, activate)
-
-
-def _knowing(speakers: Speakers, past: Past) -> Speakers:
-    """Names from the records of earlier answers; newer ones win."""
-    for row in (*past.older, *past.leaving, *past.recent):
-        if row.record is not None:
-            speakers = Speakers(speakers.group, {**row.record.speakers, **speakers.names})
-    return speakers
 
 
 def _checkpoint(ctx: RunnerContext) -> Checkpoint | None:
