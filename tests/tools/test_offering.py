@@ -253,6 +253,12 @@ def test_K3_names_of_fields_that_some_provider_refuses_are_exchanged_and_told() 
     assert len(_fields(taken)) == 2
 
 
+def test_K3_two_hundred_alternatives_that_are_one_value_each_are_an_enum() -> None:
+    options = [{"const": f"v{n}", "description": f"The value {n}."} for n in range(200)]
+    assert _field({"oneOf": options})["enum"] == [f"v{n}" for n in range(200)]
+    assert "enum" not in _field({"oneOf": options + [{"const": f"w{n}"} for n in range(200)]})
+
+
 def test_K3_a_large_enum_is_told_by_its_first_values() -> None:
     offer = _offer({"type": "object", "properties": {"f": {"enum": [f"v{n}" for n in range(5_000)]}}})
     found = _fields(offer)["f"]
