@@ -38,7 +38,7 @@ _KINDS = (re.compile(r"[A-Z]"), re.compile(r"[a-z]"), re.compile(r"[0-9+/]"))
 _LAST_BYTES = {"iVBO": b"IEND", "/9j/": b"\xff\xd9", "_9j_": b"\xff\xd9", "R0lG": b";", "UklG": b""}
 """By how the base64 of a PNG, JPEG, GIF or WebP begins."""
 
-_IN_ADDRESS = re.compile(r"://[^\s\"'<>]{0,2000}\Z")
+_IN_ADDRESS = re.compile(r"[^\s\"'<>]*+")
 _ADDRESS = 2_048
 
 
@@ -110,5 +110,5 @@ def _decoded(payload: str) -> bytes:
 
 def _is_in_address(text: str, found: re.Match[str]) -> bool:
     """Whether a run is the key or the path of an address, which is of no use without it."""
-    before = text[max(0, found.start() - _ADDRESS) : found.start()]
-    return found.end() - found.start() <= _ADDRESS and _IN_ADDRESS.search(before) is not None
+    _, scheme, before = text[max(0, found.start() - _ADDRESS) : found.start()].rpartition("://")
+    return bool(scheme) and found.end() - found.start() <= _ADDRESS and _IN_ADDRESS.fullmatch(before) is not None
