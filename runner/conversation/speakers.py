@@ -6,14 +6,15 @@ The transcript knows actor ids only; names come with each run and travel on in t
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from callformats.plain_words import plain
 from runner.conversation.cut import head
 from runner.conversation.names import one_line
+from runner.conversation.readable import without_invisible
 from runner.guards import defang, lines_beginning, quoted
 from runner.guards.posing import CLOSING_BRACKETS, OPENING_BRACKETS
 
@@ -41,6 +42,8 @@ _ID_CHARACTERS = 24
 
 _ALIKE = str.maketrans("авеікмнорстухѕјαβεικμνορτυχ", "abeikmhopctyxsjabeikuvoptux")
 """Cyrillic and Greek letters for the Latin ones that they look like."""
+
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +111,5 @@ def _with_id(name: str, actor_id: str) -> str:
 
 def _look(name: str) -> str:
     """What two names share that a reader may take for the same."""
-    return plain(name).translate(_ALIKE)
+    letters = _ACCENTS.sub("", unicodedata.normalize("NFKD", without_invisible(name)).casefold())
+    return " ".join(letters.translate(_ALIKE).split())

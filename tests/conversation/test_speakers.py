@@ -28,6 +28,11 @@ def test_B4_two_members_whose_names_look_the_same_are_told_apart_by_their_ids(tw
     assert shown["u7"].endswith(" (u7)")
 
 
+def test_B4_names_that_differ_by_a_vowel_of_their_script_are_two_names() -> None:
+    names = {"u1": "กิม", "u2": "กีม", "u3": "かき", "u4": "がき", "u5": "小明", "u6": "小红"}
+    assert _shown(names) == names
+
+
 def test_B4_names_that_are_cut_to_the_same_beginning_are_told_apart() -> None:
     shown = _shown({"u1": "x" * 70, "u7": "x" * 90})
     assert shown["u1"] != shown["u7"]
