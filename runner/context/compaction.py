@@ -48,7 +48,8 @@ class View:
     `opening`: turns the owner wrote in the prompt; they are never folded. `question` is the index of this run's first
     user turn. `leaving`: so many of the oldest units leave the fetch limit. `before`: units from the newest gap, older
     than the summary so far, to be folded with the next summary, and `before_span` the rows read for them
-    (`History.older_span`; without it: from the first unit to the gap's end).
+    (`History.older_span`; without it: from the first unit to the gap's end). `about_tools`: what was added to the
+    system for tools alone.
     """
 
     system: System
@@ -59,6 +60,7 @@ class View:
     leaving: int = 0
     before: tuple[Unit, ...] = ()
     before_span: Span | None = None
+    about_tools: tuple[str, ...] = ()
 
     @property
     def must_fold(self) -> bool:
@@ -179,6 +181,10 @@ class Context:
     def checkpoint(self) -> Checkpoint | None:
         """The checkpoint as this run would write it."""
         return self._checkpoint
+
+    def price(self, text: str) -> int:
+        """About how many Host tokens a text is. Not for the event loop (see `Ruler`)."""
+        return Prices(self._ruler, self._scale).text(text)
 
     def learn(self, model: str, refused: int) -> None:
         """A model refused a request of that many Host tokens: from the next run on that is its window (C7).

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
+from runner.conversation.addresses import tellable
 from runner.conversation.names import one_line
 from runner.guards import defang
 
@@ -24,7 +25,8 @@ _CHAIN = "message_chain"
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """One file. `ref` is what the Host imports it by (none while steering); `size` is bytes, None when unknown."""
+    """One file. `ref` is what the Host imports it by (none while steering); `size` is bytes, None when unknown;
+    `address` is where it can be fetched, empty where that may hold a key."""
 
     kind: str
     name: str = ""
@@ -32,6 +34,7 @@ class Attached:
     size: int | None = None
     path: str = ""
     ref: str | None = None
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,16 @@ def attached(value: AgentInput) -> tuple[Attached, ...]:
 
 
 def in_words(file: Attached, place: Place | None = None) -> str:
-    """A file in one line: kind, name, type, size, and its place in the sandbox."""
+    """A file in one line: kind, name, type, size, its place in the sandbox, and its address."""
     size = file.size if place is None or place.size is None else place.size
     where = file.path if place is None else place.path or "could not be put into the sandbox"
-    facts = (one_line(file.name) or "unnamed", one_line(file.mime), _size_words(size), one_line(where, PATH_LIMIT))
+    facts = (
+        one_line(file.name) or "unnamed",
+        one_line(file.mime),
+        _size_words(size),
+        one_line(where, PATH_LIMIT),
+        one_line(file.address, PATH_LIMIT),
+    )
     return defang(f"[{file.kind}: {', '.join(filter(None, facts))}]")
 
 
@@ -90,8 +99,8 @@ def _same_payload(one: InputAttachment, other: InputAttachment) -> bool:
 
 
 def _attached(item: InputAttachment, among: list[InputAttachment]) -> Attached:
-    voice = item.type == "voice" or (item.name or "") in VOICE_NAMES
-    voice = voice or any(other.type == "voice" and _same_payload(item, other) for other in among)
+    twins = [other for other in among if other is not item and _same_payload(item, other)]
+    voice = item.name in VOICE_NAMES or any(one.type == "voice" for one in (item, *twins))
     return Attached(
         kind="voice" if voice else item.type or "file",
         name=item.name or "",
@@ -99,12 +108,14 @@ def _attached(item: InputAttachment, among: list[InputAttachment]) -> Attached:
         size=item.size if item.size is not None else _bytes_in(item.content),
         path=item.path or "",
         ref=item.ref,
+        address=next(filter(None, (tellable(one.url) for one in (item, *twins))), ""),
     )
 
 
 def _loose(element: ContentElement) -> Attached:
     name = element.file_name or ""
-    return Attached("voice" if name in VOICE_NAMES else "file", name, size=_bytes_in(element.file_base64))
+    kind, size = "voice" if name in VOICE_NAMES else "file", _bytes_in(element.file_base64)
+    return Attached(kind, name, size=size, address=tellable(element.file_url))
 
 
 def _is_listed(element: ContentElement, names: set[str], *, voices: bool) -> bool:

@@ -107,7 +107,7 @@ def _attached_pictures(value: AgentInput) -> tuple[Image, ...]:
         return ()
     pictures = [item for item in value.attachments if item.type == "image"]
     return tuple(
-        Image(url=item.url) if item.url else Image(base64=item.content)
+        Image(base64=item.content) if item.content else Image(url=item.url)  # an address may hold a key
         for item in pictures
         if item.content or (item.url or "").startswith(("http://", "https://"))
     )

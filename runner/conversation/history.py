@@ -81,9 +81,7 @@ def units_of(
     rows: Sequence[Row], speakers: Speakers, memory: ToolMemoryForm = ToolMemoryForm.TURNS
 ) -> tuple[Unit, ...]:
     """Rows, oldest first, as units: a user turn is first, and each message a unit of its own (`Alternation`)."""
-    for row in rows:
-        if row.record is not None:
-            speakers = speakers.knowing(row.record.speakers)
+    speakers = speakers.knowing(names_in(rows))
     units: list[Unit] = []
     for row in rows:
         if row.role == "user":
@@ -92,6 +90,12 @@ def units_of(
             # Another runner's answers stand here, too, and in an own one people may have had the model write anything.
             _add_answer(units, replace(row, text=defang(row.text)), memory)
     return tuple(units)
+
+
+def names_in(rows: Iterable[Row]) -> dict[str, str]:
+    """Names by actor id from the records of answers, oldest row first: the name that somebody had last (B6)."""
+    records = (row.record for row in rows if row.record is not None)
+    return {actor: name for record in records for actor, name in record.speakers.items()}
 
 
 def _by_others(speakers: Speakers, row: Row) -> str:

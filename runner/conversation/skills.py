@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from langbot_plugin.api.entities.builtin.runner.resources import SkillResource
 
+from runner.conversation.cut import head
 from runner.guards import defang
 
-_LINE_LIMIT = 300
+_DESCRIPTION_LIMIT = 1_024
 """Characters of a skill's description that stand in every prompt."""
 
 
@@ -28,7 +29,7 @@ def skill_index(skills: Sequence[SkillResource], activate: str | None) -> str | 
 
 def _line(skill: SkillResource) -> str:
     description = " ".join((skill.description or skill.display_name or "").split())
-    if len(description) > _LINE_LIMIT:
-        description = description[: _LINE_LIMIT - 1] + "…"
+    if len(description) > _DESCRIPTION_LIMIT:
+        description = head(description, _DESCRIPTION_LIMIT - 1) + "…"
     name = " ".join(skill.skill_name.split())
     return f"{name}: {description}" if description else name

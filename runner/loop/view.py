@@ -42,6 +42,7 @@ class RunView:
         self._budget_of = budget_of
         self._budgets: dict[str, Budget] = {}
         self._tokens = 0
+        self._asked = ""
         self._suspected: tuple[str, int] | None = None
         self._disbelieved: str | None = None
         self._reduced: dict[tuple[bool, bool], Reduced] = {}
@@ -114,7 +115,7 @@ class RunView:
         view = self._sent(reduced, without)
         fitted = await self._context.fit(view, model=model_id, budget=self._budget(model_id), visible=visible)
         self._go_on_from(fitted.view, view, reduced)
-        self._tokens = fitted.tokens
+        self._tokens, self._asked = fitted.tokens, model_id
         self._images_left_out = Step.PICTURES in without and Step.PICTURES in steps_in(self.whole)
         if conclude and fitted.request.tools:
             return replace(fitted.request, extra={**fitted.request.extra, "tool_choice": "none"})
@@ -139,7 +140,7 @@ class RunView:
     def _sent(self, reduced: Reduced | None, without: Collection[Step]) -> View:
         view = self._view
         if (tools := self._tools(without)) != view.tools:
-            view = replace(view, tools=tools)
+            view = replace(view, tools=tools) if tools else _without_tools(view)
         if reduced is None:
             return view
         question = None if view.question is None else len(reduced.units(view.units[: view.question]))
@@ -216,5 +217,15 @@ class RunView:
         """Whether a model's budget is smaller than set, since it refused a request in this run or an earlier one."""
         return self._budget(model_id).narrowed
 
+    def share(self, part: float) -> int:
+        """So many tokens are a part of the input budget of the model that was asked last."""
+        return int(self._budget(self._asked).input * part)
+
     def _budget(self, model_id: str) -> Budget:
         return self._budgets.get(model_id) or self._budget_of(model_id)
+
+
+def _without_tools(view: View) -> View:
+    """The view without its tools and what was said for them, such as the index of skills (B3)."""
+    added = tuple(line for line in view.system.added if line not in view.about_tools)
+    return replace(view, system=replace(view.system, added=added), tools=())

@@ -18,7 +18,7 @@ from runner.context.coverage import leading
 from runner.context.past import Past, read_past
 from runner.conversation.current import current_turn, said_in
 from runner.conversation.happened import event_turn, is_message
-from runner.conversation.history import ToolMemoryForm, units_of
+from runner.conversation.history import ToolMemoryForm, names_in, units_of
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
 from runner.conversation.retrieval import retrieve
@@ -28,9 +28,10 @@ from runner.conversation.units import Reference, System, Unit, UserTurn
 from runner.host.errors import HostCallFailed
 from runner.host.port import Host
 from runner.sandbox.box import Sandbox
-from runner.small.choice import reserved_names
+from runner.small.choice import ranks, reserved_names
 from runner.tools.catalogue import Catalogue, Kind
 from runner.tools.memory import ToolMemory, unsaid_turns
+from runner.tools.ranking import know
 
 ACTIVATE = "activate"
 """The Host's tool that loads a skill."""
@@ -66,16 +67,15 @@ async def assemble(
         prompt_task = group.create_task(_prompt_rows(ctx, host, settings, notes))
         past_task = group.create_task(_past(ctx, host, settings, checkpoint))
         knowledge_task = group.create_task(_knowledge(ctx, host, settings, answering, notes))
-        sandbox_task = group.create_task(sandbox.open(ctx))
+        sandbox_task = group.create_task(sandbox.open(ctx, notes))
     # Tools that no run has seen yet take a millisecond each (L12).
-    granted = await asyncio.to_thread(
-        _catalogue, ctx, hide_sandbox=not sandbox.offered, reserved=reserved_names(settings)
-    )
+    granted = await asyncio.to_thread(_catalogue, ctx, settings, hide_sandbox=not sandbox.offered)
     catalogue = offered(granted, answering)
     prompt, past = read_prompt(prompt_task.result()), past_task.result()
-    speakers = _knowing(speakers_of(ctx), past)
+    speakers = speakers_of(ctx).knowing(names_in((*past.older, *past.leaving, *past.recent)))
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
-    lines = tuple(filter(None, [_skills(ctx, catalogue), system_line(catalogue, answering)]))
+    skills = _skills(ctx, catalogue)
+    lines = tuple(filter(None, [skills, system_line(catalogue, answering)]))
     question = (
         event_turn(ctx, sandbox_task.result())
         if answering is Answering.NOBODY
@@ -89,7 +89,7 @@ async def assemble(
         )
     )
     # A long history takes tens of milliseconds to make harmless: not in the event loop (Q2).
-    view = await asyncio.to_thread(_view, prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid))
+    view = await asyncio.to_thread(_view, prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid, skills))
     return Assembled(
         view=view,
         question=question,
@@ -102,10 +102,12 @@ async def assemble(
     )
 
 
-def _catalogue(ctx: RunnerContext, *, hide_sandbox: bool, reserved: Sequence[str]) -> Catalogue:
+def _catalogue(ctx: RunnerContext, settings: Settings, *, hide_sandbox: bool) -> Catalogue:
     """The tools of the run. The Host grants the tools for skills always; where there is no skill, and none can be
     made, they are four hundred tokens that lead small models astray (S6)."""
-    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox, reserved=reserved)
+    catalogue = Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox, reserved=reserved_names(settings))
+    if ranks(settings, len(catalogue)):
+        know(catalogue.specs)
     if ctx.resources.skills or catalogue.has_host_tool(REGISTER_SKILL):
         return catalogue
     return catalogue.only(lambda entry: entry.kind is not Kind.SKILL)
@@ -134,12 +136,13 @@ def speakers_of(ctx: RunnerContext) -> Speakers:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What shapes the view beside prompt and past."""
+    """What shapes the view beside prompt and past. `lines` are added to the system, an index of `skills` among them."""
 
     settings: Settings
     catalogue: Catalogue
     lines: tuple[str, ...]
     unsaid: tuple[tuple[RecordedCall, ...], ...]
+    skills: str | None
 
     @property
     def memory_form(self) -> ToolMemoryForm:
@@ -158,6 +161,7 @@ def _view(prompt: Prompt, past: Past, speakers: Speakers, terms: _Terms) -> View
         leaving=_leaving(units, past),
         before=units_of(past.older, speakers, terms.memory_form),
         before_span=past.older_span,
+        about_tools=(terms.skills,) if terms.skills else (),
     )
 
 
@@ -184,16 +188,8 @@ def _system(prompt: Prompt, speakers: Speakers, terms: _Terms) -> System:
 
 
 def _skills(ctx: RunnerContext, catalogue: Catalogue) -> str | None:
-    activate = next((entry.name for entry in catalogue if entry.host_name == ACTIVATE), None)
+    activate = next((one.name for one in catalogue if one.kind is Kind.SKILL and one.host_name == ACTIVATE), None)
     return skill_index(ctx.resources.skills, activate)
-
-
-def _knowing(speakers: Speakers, past: Past) -> Speakers:
-    """Names from the records of earlier answers; newer ones win."""
-    for row in (*past.older, *past.leaving, *past.recent):
-        if row.record is not None:
-            speakers = Speakers(speakers.group, {**row.record.speakers, **speakers.names})
-    return speakers
 
 
 def _checkpoint(ctx: RunnerContext) -> Checkpoint | None:

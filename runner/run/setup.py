@@ -50,10 +50,13 @@ from runner.small.part import Parts as SmallParts
 from runner.tools.execute import Executor, ToolSlots
 from runner.tools.jobs import Jobs
 from runner.tools.memory import ToolMemory
-from runner.tools.results import Renderer
+from runner.tools.results import Renderer, TokenBound
 
 WINDOW_KEY = "model_context_window_tokens"
 """Where a Host reports the primary model's window; 4.11.2 always reports none."""
+
+_SKILL_SHARE = 0.25
+"""Of the input budget, what the text of one skill may take (D4)."""
 
 _SUMMARY_SHARE = 0.5
 
@@ -122,7 +125,8 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
         FirstEvent(bench.lineup, around.deadline, lambda: bench.habits, thinking_hidden=around.settings.remove_think),
     )
     jobs = Jobs()
-    rounds = _rounds(around, start, jobs, bench.ids)
+    skills = TokenBound(partial(view.share, _SKILL_SHARE), context.price)
+    rounds = _rounds(around, start, jobs, bench.ids, skills)
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
     own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
     steering = Steering(around.host, start.speakers, own, around.ctx.run_id, _search(around, start))
@@ -215,11 +219,11 @@ def _ids_in(view: View) -> Iterator[str]:
             yield from (call.id for call in unit.calls)
 
 
-def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds) -> Rounds:
+def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds, skills: TokenBound) -> Rounds:
     settings, parts = around.settings, around.small_parts
     executor = Executor(
         around.delivery.listening(around.sandbox.call_tool),
-        Renderer(settings.tools.max_result_chars, _skill_chars(settings)),
+        Renderer(settings.tools.max_result_chars, skills),
         around.tool_slots,
         around.outbox.post,
         serial=settings.tools.mode is ToolMode.SERIAL,
@@ -227,8 +231,3 @@ def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds) ->
     )
     evidence = ConsoleEvidence() if Part.EVIDENCE in parts else None
     return Rounds(start.catalogue, executor, around.progress, around.say, ids, start.memory, evidence)
-
-
-def _skill_chars(settings: Settings) -> int:
-    """Characters of a skill's text: a quarter of the input budget (D4), at a cautious 3 characters a token."""
-    return settings.context.input_budget() // 4 * 3

@@ -106,11 +106,19 @@ class Sandbox:
     def _sends(self) -> bool:
         return self.offered and self._attaches
 
-    async def open(self, ctx: RunnerContext) -> Mapping[str, Place]:
+    async def open(self, ctx: RunnerContext, notes: list[str]) -> Mapping[str, Place]:
         """Look whether there is a sandbox and put the message's files into it; their places by reference.
 
         With files the sandbox is bound at once, which tells whether it is there; without, only its status is asked.
+        What could not be had goes into `notes`: the log has one line of everything that the run begins with (D1).
         """
+        log, self._log = self._log, notes.append
+        try:
+            return await self._open(ctx)
+        finally:
+            self._log = log
+
+    async def _open(self, ctx: RunnerContext) -> Mapping[str, Place]:
         if not self._wanted:
             return NOWHERE
         files = [file for file in attached(ctx.input) if file.ref]

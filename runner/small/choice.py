@@ -24,6 +24,11 @@ def is_standard(settings: Settings) -> bool:
     return settings.small.profile is ModelProfile.STANDARD and settings.small.call_format is CallFormat.NATIVE
 
 
+def ranks(settings: Settings, tools: int) -> bool:
+    """Whether some of so many tools may have to be chosen for a step (S2)."""
+    return settings.small.profile is not ModelProfile.STANDARD and tools > settings.small.max_tools_shown
+
+
 def reserved_names(settings: Settings) -> tuple[str, ...]:
     """Names that tools of the Host may not have, since the loop's own tools have them."""
     return (JOB_OUTPUT,) if is_standard(settings) else PSEUDO_TOOLS

@@ -13,8 +13,8 @@ from typing import Any
 from runner.conversation.cut import clip, sendable
 from runner.guards import restore_value
 from runner.host.events import Json
-from runner.tools.field_names import with_names
 from runner.tools.lenient_json import Unmendable, mend
+from runner.tools.offering import with_names
 from runner.tools.schema_types import property_schema, takes_no_fields, types_of
 from runner.tools.schemas import check
 
@@ -222,11 +222,12 @@ def _clean(value: Any, depth: int) -> Json:
 
 
 def sendable_surrogates(text: str) -> str:
-    """The text without lone surrogates, which cannot be sent; other characters are the tool's business."""
+    """The text without lone surrogates, which cannot be sent; two that belong together are one character (K5). Other
+    characters are the tool's business."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode(errors="ignore").decode()
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return text
 
 

@@ -17,8 +17,7 @@ from runner.conversation.request import ToolSpec
 from runner.guards import defang
 from runner.host.events import Json
 from runner.tools.legal_names import TOOL_NAME_CHARACTERS, is_tool_name, stem, with_digest
-from runner.tools.offered_schema import Offer, Unofferable
-from runner.tools.seen_schemas import SEEN
+from runner.tools.offering import SEEN, Offer, Unofferable
 
 SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
 """Builtin tools that need a bound Box."""
@@ -183,7 +182,7 @@ def _is_sandbox(tool: ToolResource) -> bool:
 
 
 def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: _Notes) -> Iterator[ToolResource]:
-    seen: list[ToolResource] = []
+    seen: dict[str, list[ToolResource]] = {}
     for tool in resources:
         if not may_be_called(tool):
             continue
@@ -192,12 +191,12 @@ def _callable(resources: Sequence[ToolResource], hide_sandbox: bool, notes: _Not
             continue
         if hide_sandbox and _is_sandbox(tool):
             continue
-        twins = [other for other in seen if other.tool_name == tool.tool_name]
+        twins = seen.setdefault(tool.tool_name, [])
         if tool in twins:
             continue
         if twins:
             notes.add("offered by two sources", _loggable(tool.tool_name))
-        seen.append(tool)
+        twins.append(tool)
         yield tool
 
 
@@ -218,7 +217,7 @@ def _entry(tool: ToolResource, names: _Names, notes: _Notes) -> Entry | None:
             name,
             _description(own_name, tool.description or "", offer),
             offer.schema,
-            altered=offer.schema is not offer.own,
+            altered=offer.altered,
         ),
         host_name=tool.tool_name,
         kind=kind,

@@ -109,7 +109,7 @@ class Executor:
 
     async def render(self, entry: Entry, value: object) -> Rendered:
         """A tool's value as the model sees it; what takes long is done in a thread (Q2)."""
-        if is_heavy(value):
+        if is_heavy(entry, value):
             return await asyncio.to_thread(self.renderer.render, entry, value)
         return self.renderer.render(entry, value)
 

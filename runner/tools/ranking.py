@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from callformats import Offered, spec_of
 from runner.conversation.cut import head
@@ -13,6 +14,8 @@ from runner.tools.compact import compact_schema
 
 TOOL_DESCRIPTION_CHARACTERS = 400
 _QUERY_CHARACTERS = 20_000
+_KNOWN = 600
+"""So many descriptions are kept as words; a long one takes some 20 KB."""
 _NAME_SCORE, _DESCRIPTION_SCORE, _RECENT_SCORE = 3, 1, 2
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -35,6 +38,18 @@ def rank_tools(tools: Sequence[Offered], query: str, *, max: int = 8, recent: Se
     return [_short(tool) for tool in chosen]
 
 
+def know(tools: Iterable[ToolSpec]) -> None:
+    """Split the descriptions of tools, so that ranking them costs next to nothing. A long one takes a millisecond the
+    first time: call it in a thread (L12)."""
+    for tool in tools:
+        _words_of(tool.description)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _words_of(description: str) -> frozenset[str]:
+    return frozenset(words(description))
+
+
 def words(text: str) -> Iterator[str]:
     """Lower-case words; runs of a script without spaces give their pairs of characters (S2)."""
     for run in _RUN.finditer(_HUMP.sub(" ", text)):
@@ -50,7 +65,7 @@ def words(text: str) -> Iterator[str]:
 def _score(tool: ToolSpec, asked: frozenset[str], begins: frozenset[str], recent: Sequence[str]) -> int:
     name = set(words(tool.name))
     in_name = sum(1 for word in name if word in asked or word[:4] in begins)
-    in_description = len(set(words(tool.description)) & asked)
+    in_description = len(_words_of(tool.description) & asked)
     return _NAME_SCORE * in_name + _DESCRIPTION_SCORE * in_description + (_RECENT_SCORE if tool.name in recent else 0)
 
 

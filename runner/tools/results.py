@@ -7,7 +7,7 @@ milliseconds for each million characters or items. Everything else takes less th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -17,8 +17,9 @@ from runner.conversation.units import Image
 from runner.guards import defang, frame, in_strings
 from runner.host.events import Json
 from runner.tools.catalogue import Entry, Kind
-from runner.tools.content_elements import is_content, read_content
+from runner.tools.content_elements import elements_of, text_of
 from runner.tools.json_text import beginning, ending, measure, weighs
+from runner.tools.pictures import Pictures
 from runner.tools.references import References, collect
 
 EVENT_CHARACTERS = 4_000
@@ -27,6 +28,9 @@ _PLUGIN_FAILURE = "error occurred when executing function "
 _SKILL_READS = frozenset({"activate", "read_skill_resource"})
 _REFERENCE_SHARE = 2
 _TRIES = 4
+_CHARACTERS_A_TOKEN = 6
+"""Hardly a text has more; from there on its price tells how much of it may stay."""
+_SURE = 0.98
 
 
 class ErrorCode(StrEnum):
@@ -61,20 +65,33 @@ class Rendered:
     pending: bool = False
 
 
-def is_heavy(value: object) -> bool:
+def is_heavy(entry: Entry, value: object) -> bool:
     """Whether rendering a value belongs into a thread."""
-    return weighs(value, _HEAVY_CHARACTERS)
+    return is_skill_text(entry) or weighs(value, _HEAVY_CHARACTERS)
+
+
+def is_skill_text(entry: Entry) -> bool:
+    """Whether a tool's results are instructions of a skill, which have a bound of their own."""
+    return entry.kind is Kind.SKILL and entry.host_name in _SKILL_READS
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBound:
+    """A bound in tokens: how many there are by now, and what a text costs of them. A first price may take 0.3 s."""
+
+    tokens: Callable[[], int]
+    price: Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renders results within bounds (characters of the tool message as sent).
+    """Renders results within `result_chars` characters of the tool message as sent.
 
-    `skill_chars` is the bound of `activate` and `read_skill_resource` (25 % of the input budget); None = the same.
+    `skills` is the bound of `activate` and `read_skill_resource` (25 % of the input budget); None = the same.
     """
 
     result_chars: int
-    skill_chars: int | None = None
+    skills: TokenBound | None = None
 
     def render(self, entry: Entry, value: object) -> Rendered:
         """Any JSON value a tool returned, failures of its kind recognised (D4). Never raises."""
@@ -82,29 +99,51 @@ class Renderer:
         terminate = isinstance(value, dict) and value.get("terminate") is True
         if isinstance(value, dict) and terminate:
             value = {name: part for name, part in value.items() if name != "terminate"}
-        images: tuple[Image, ...] = ()
-        references_of = value
-        if isinstance(value, list) and is_content(value):
-            content = read_content(value)
-            value, images = content.text, content.images
-        is_skill = entry.kind is Kind.SKILL and entry.host_name in _SKILL_READS
-        limit = self.skill_chars if is_skill and self.skill_chars is not None else self.result_chars
-        note = _SKILL_NOTE if is_skill else _NOTE
+        pictures, elements = Pictures(), elements_of(value)
+        references_of = value = pictures.taken_from(value if elements is None else elements)
+        if elements is not None and isinstance(value, list):
+            value = text_of(elements, value)
+        note = _SKILL_NOTE if is_skill_text(entry) else _NOTE
         shell = _Shell(f"{failures.prefix(error.value)}the tool reports:\n" if error else "", f"tool {entry.name}")
-        rendered = _bounded(_ends(value, limit), references_of, note, shell, limit)
+
+        def bounded(limit: int) -> Rendered:
+            return _bounded(_ends(value, limit), references_of, note, shell, limit)
+
+        of_skill = self.skills if is_skill_text(entry) else None
+        rendered = bounded(self.result_chars) if of_skill is None else _within(of_skill, bounded)
         return replace(
             rendered,
-            images=images,
+            images=tuple(pictures.images),
             terminate=terminate and error is None,
-            event_payload=_event_payload(value, rendered, len(images)),
+            event_payload=_event_payload(value, rendered, len(pictures.images)),
             error=error,
         )
 
     def error(self, code: ErrorCode, text: str, *, said_by: str | None = None) -> Rendered:
         """A failure in words. `said_by` names the tool whose words `text` is: they are framed as data (S7)."""
+        pictures = Pictures()
+        text = str(pictures.taken_from(text))
         shell = _Shell(failures.prefix(code.value), f"tool {said_by}" if said_by else None)
         rendered = _bounded(_ends(text, self.result_chars), None, _NOTE, shell, self.result_chars)
-        return replace(rendered, event_payload={"error": clip(rendered.body, EVENT_CHARACTERS).text}, error=code)
+        payload: dict[str, Json] = {"error": clip(rendered.body, EVENT_CHARACTERS).text}
+        return replace(rendered, images=tuple(pictures.images), event_payload=payload, error=code)
+
+
+def _within(bound: TokenBound, bounded: Callable[[int], Rendered]) -> Rendered:
+    """A result as long as its tokens allow: half as long in Chinese as in English."""
+    tokens = bound.tokens()
+    limit = tokens * _CHARACTERS_A_TOKEN
+    rendered = bounded(limit)
+    for _ in range(_TRIES):
+        # No byte costs more than one token, so most skills need no price.
+        cost = len(rendered.text.encode())
+        if cost > tokens:
+            cost = bound.price(rendered.text)
+        if cost <= tokens:
+            break
+        limit = int(min(limit, len(rendered.text)) * tokens / cost * _SURE)
+        rendered = bounded(limit)
+    return rendered
 
 
 def _failure_of(kind: Kind, value: object) -> ErrorCode | None:

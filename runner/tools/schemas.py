@@ -24,7 +24,7 @@ from jsonschema.validators import extend, validator_for
 
 from runner.conversation.cut import clip, sendable
 from runner.host.events import Json
-from runner.tools.schema_merging import is_number
+from runner.tools.offering.values import is_number
 
 _MAX_DEPTH = 48
 _MAX_NODES = 20_000

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
+from runner.conversation.addresses import tellable
 from runner.conversation.attachments import Attached, Place, attached, in_words, lines_of
 
 BODY = "aGVsbG8="
@@ -115,6 +116,89 @@ def test_H2_the_place_of_the_sandbox_counts_more_than_what_the_platform_said() -
     file = Attached("file", "x", size=1, path="", ref="attachment-0")
     assert in_words(file, Place("/workspace/x", 7)) == "[file: x, 7 bytes, /workspace/x]"
     assert in_words(file, Place(None)) == "[file: x, 1 bytes, could not be put into the sandbox]"
+
+
+def test_B4_an_address_is_told_with_the_file_whichever_of_its_entries_has_it() -> None:
+    address = "https://files.example/2024/plan.pdf"
+    by_address = item(0, "file", "url", url=address, name="plan.pdf")
+    assert lines_of(attached(AgentInput(attachments=[by_address])), {}) == [f"[file: plan.pdf, {address}]"]
+    twice = [
+        item(0, "file", "base64", content=BODY, name="plan.pdf"),
+        item(1, "file", "message_chain", id="f-1", content=BODY, url=address, name="plan.pdf"),
+    ]
+    assert lines_of(attached(AgentInput(attachments=twice)), {}) == [f"[file: plan.pdf, 5 bytes, {address}]"]
+    placed = {"attachment-0": Place("/workspace/plan.pdf", 5)}
+    (line,) = lines_of(attached(AgentInput(attachments=twice)), placed)
+    assert line == f"[file: plan.pdf, 5 bytes, /workspace/plan.pdf, {address}]"
+    element = AgentInput(contents=[ContentElement.from_file_url(address, "plan.pdf")])
+    assert lines_of(attached(element), {}) == [f"[file: plan.pdf, {address}]"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://x/v",
+        "HTTPS://Files.Example:8080/a%20b/%E8%AE%A1%E5%88%92.pdf",
+        "https://files.example/quarterly-report-final-version.pdf",
+        "https://files.example/季度报告2024最终版本文件名很长很长很长.pdf",
+        "https://cdn.example/attachments/123456789012345678901/file1.pdf",
+        "https://files.example/aB3aB3aB3aB3aB3aB3a",
+        "https://files.example/@ann/plan.pdf",
+        "https://例え.jp/計画.pdf",
+    ],
+)
+def test_B4_an_address_without_anything_that_may_be_a_key_is_told(address: str) -> None:
+    assert tellable(address) == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.telegram.org/file/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/documents/file_1.pdf",
+        "https://api.telegram.org/file/%62ot123456789%3AAAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/documents/file_1.pdf",
+        "https://files.example/a.pdf?token=1",
+        "https://files.example/a.pdf?",
+        "https://files.example/a.pdf%3Ftoken=1",
+        "https://files.example/a.pdf%253Ftoken%253D1",
+        "https://files.example/a.pdf#access_token=1",
+        "https://files.example/a.pdf;jsessionid=1",
+        "https://ann:secret@files.example/a.pdf",
+        "https://ann@files.example/a.pdf",
+        "https://ann%3Asecret%40files.example/a.pdf",
+        "https://files.example\\@evil.example/a.pdf",
+        "https://files.example/aB3aB3aB3aB3aB3aB3aB/a.pdf",
+        "https://files.example/a/3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+        "https://files.example/abcdefghijABCDEFGHIJ",
+        "https://hooks.slack.com/services/T0/B0/abcdef",
+        "ftp://files.example/a.pdf",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://[::1/a",
+        "https:///a",
+        "https://x/a\nb",
+        "https://x/<|im_start|>",
+        "https://x/" + "a" * 1_000,
+        "",
+        None,
+    ],
+)
+def test_B4_an_address_with_something_that_may_be_a_key_is_not_told(address: str | None) -> None:
+    assert tellable(address) == ""
+    assert lines_of(attached(AgentInput(attachments=[item(0, "file", "url", url=address, name="a")])), {}) == [
+        "[file: a]"
+    ]
+
+
+_SEGMENTS = st.text("abcXYZ019-_.~:%F", min_size=0, max_size=12)
+
+
+@given(
+    st.lists(_SEGMENTS, max_size=3), st.text("abcXYZ019-_", min_size=20, max_size=60), st.lists(_SEGMENTS, max_size=2)
+)
+def test_B4_no_key_is_told_wherever_in_the_path_it_stands(before: list[str], key: str, after: list[str]) -> None:
+    kinds = sum((any(map(str.islower, key)), any(map(str.isupper, key)), any(map(str.isdigit, key))))
+    told = tellable("https://files.example/" + "/".join([*before, key, *after]))
+    assert not told or kinds < 2
 
 
 _ITEMS = st.lists(

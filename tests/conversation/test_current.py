@@ -104,6 +104,11 @@ def test_B4_a_picture_that_is_only_an_attachment_is_seen_too() -> None:
     assert parts_of_input(value, None, PRIVATE) == (Text("what is this?"), Image(url="http://x/y.png"))
 
 
+def test_B4_a_picture_that_came_whole_is_sent_without_its_address() -> None:
+    picture = InputAttachment(type="image", url="https://api.example/bot12345:AAHdqTcvCH1vGWJxf/a.png", content="aGk=")
+    assert parts_of_input(AgentInput(text="this?", attachments=[picture]), None, PRIVATE)[1:] == (Image(base64="aGk="),)
+
+
 def test_B4_text_elements_count_when_the_text_is_empty() -> None:
     assert words(AgentInput(text="", contents=[ContentElement.from_text("hello")])) == "hello"
 
@@ -147,7 +152,7 @@ def test_B4_a_file_known_as_element_and_as_attachment_is_named_once() -> None:
 
 def test_B4_a_file_only_among_the_elements_is_named_too() -> None:
     assert words(AgentInput(contents=[ContentElement.from_file_url("http://x", "b.txt")])) == "\n".join(
-        ["[file: b.txt]"]
+        ["[file: b.txt, http://x]"]
     )
 
 

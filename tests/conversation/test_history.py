@@ -167,6 +167,24 @@ def test_B5_in_a_group_every_row_of_a_joined_turn_names_its_speaker() -> None:
     assert turn.text() == "[Ann] one\n\n[42] two\n\n[unknown sender] three"
 
 
+def test_B6_somebody_is_called_as_last_and_those_with_one_name_are_told_apart_everywhere() -> None:
+    def answer(number: int, **names: str) -> TranscriptItem:
+        fields = {KEY: build([], names)}
+        return row("assistant", "ok", number, content_json={"content": "ok", "provider_specific_fields": fields})
+
+    said = read(
+        row("user", "one", 1, metadata={"actor_id": "u1"}),
+        answer(2, u1="Bob"),
+        row("user", "two", 3, metadata={"actor_id": "u7"}),
+        answer(4, u7="Ann"),
+        row("user", "three", 5, metadata={"actor_id": "u1"}),
+        answer(6, u1="Ann"),
+        speakers=Speakers(True),
+    )
+    texts = [unit.text() for unit in said if isinstance(unit, UserTurn)]
+    assert texts == ["[Ann (u1)] one", "[Ann (u7)] two", "[Ann (u1)] three"]
+
+
 def test_F6_each_message_is_a_unit_of_its_own_and_the_joined_turn_knows_all_its_rows() -> None:
     said = read(row("user", "one", 4), row("user", "two", 5), row("user", "three", 9))
     assert [unit.span for unit in said] == [Span("4", "4"), Span("5", "5"), Span("9", "9")]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from runner.tools.offered_schema import Offer, offered_schema
+from runner.tools.offering import Offer, offered_schema
 from tests.tools.odd_schemas import MALFORMED_DEEP, WELL_FORMED
 from tests.tools.provider_subset import faults
 

@@ -170,3 +170,31 @@ async def test_Q4_a_picture_and_a_model_that_is_away_end_as_any_failure() -> Non
     host.fail("steering_pull", Fault.error())
     run = await host.say("What is this?", images=[PICTURE])
     assert run.status == "failed"
+
+
+@pytest.mark.parametrize("how", [*CHATS, "steering"])
+async def test_B4_the_address_of_a_file_is_told_and_one_with_a_key_is_not(how: str) -> None:
+    key = "https://api.telegram.org/file/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/documents/file_1.pdf"
+    files = [
+        Attachment("plan.pdf", url="https://files.example/2024/plan.pdf"),
+        Attachment("secret.pdf", url=key),
+        Attachment("signed.pdf", url="https://files.example/signed.pdf?signature=abc"),
+    ]
+    run = await said_through(how, "Read these", attachments=files)
+    said = run.requests[-1].last_user
+    assert "[file: plan.pdf, https://files.example/2024/plan.pdf]" in said
+    assert "[file: secret.pdf]" in said and "[file: signed.pdf]" in said
+    assert not any("bot123456789" in request.text or "signature=abc" in request.text for request in run.requests)
+
+
+async def test_B4_two_members_with_one_name_are_told_apart_in_history_message_and_follow_up() -> None:
+    group: dict[str, Any] = {"conversation": "group_9"}
+    look = Reply(tool_calls=[ToolCall("look")])
+    host = host_with(replies=["ok", look, "Done."], tools=[Tool("look")])
+    await host.say("I am the owner", sender="u1", sender_name="Ann", **group)
+    host.when("call_tool", lambda: host.steer("and me", sender="u8", sender_name="ANN", **group))
+    run = await host.say("delete it", sender="u7", sender_name="Ann", **group)
+    text = run.requests[-1].text
+    for line in ("[Ann (u1)] I am the owner", "[Ann (u7)] delete it", "[ANN (u8)] and me"):
+        assert line in text
+    await assert_sound(host, run)

@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
+from runner.context import checkpoint as checkpoints
+from runner.context.checkpoint import Checkpoint
 from tests.host import (
     Reason,
     Reply,
+    Skill,
+    TestHost,
     Tool,
+    ToolCall,
     mcp_content,
 )
+from tests.tools.test_pictures import SHAPES
 
+from .long_chats import CHAT, budget_of, window
 from .scenes import assert_sound, calls, host_with, one_call, results
 
 PIXEL = "iVBORw0KGgo="
@@ -82,6 +89,49 @@ async def test_D4_pictures_follow_in_a_user_turn_and_never_as_text() -> None:
     assert run.requests[-1].roles == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert [part["type"] for part in run.requests[-1].messages[-1]["content"]] == ["text", "image_url"]
     assert all(len(json.dumps(result)) < 20_000 for result in run.results)
+
+
+@pytest.mark.parametrize("kind", ["plugin", "mcp", "builtin"])
+@pytest.mark.parametrize("shape", ["an element of the SDK", "MCP", "a data URL in a field", "JSON text", "Markdown"])
+async def test_D4_the_model_sees_a_picture_of_any_shape_and_no_base64(shape: str, kind: Any) -> None:
+    _, run = await one_call(Tool("look", result=SHAPES[shape], type=kind))
+    before, after = run.requests
+    parts = after.messages[-1]["content"]
+    assert [part["type"] for part in parts] == ["text", "image_url"]
+    assert "iVBOR" in parts[1]["image_url"]["url"]
+    assert "iVBOR" not in results(run)[0]
+    assert after.tokens - before.tokens < 2_000
+    assert not any("iVBOR" in json.dumps(result) for result in run.results)
+
+
+def _activating(**given: Any) -> TestHost:
+    activate = Reply(tool_calls=[ToolCall("activate", {"skill_name": "s"})])
+    text = "第7步：请仔细核对客户姓名、订单号与金额，然后在系统中登记备注。\n" * 4_000
+    return host_with(replies=[activate, "ok"], skills=[Skill("s", "d", content=text)], **given)
+
+
+async def _cost_of_a_skill(host: TestHost) -> int:
+    run = await host.say("q")
+    assert "read_skill_resource reads the rest" in run.requests[1].text
+    await assert_sound(host, run)
+    return run.requests[1].tokens - run.requests[0].tokens
+
+
+@pytest.mark.parametrize("tokens", [8_000, 64_000])
+async def test_D4_a_chinese_skill_takes_a_quarter_of_the_budget_in_tokens(tokens: int) -> None:
+    cost = await _cost_of_a_skill(_activating(config=window(tokens)))
+    assert 0.22 < cost / budget_of(tokens) < 0.3
+
+
+async def test_D4_the_quarter_is_one_of_the_window_that_the_host_reports() -> None:
+    cost = await _cost_of_a_skill(_activating(config=window(200_000), context_window=16_000))
+    assert 0.22 < cost / budget_of(16_000) < 0.3
+
+
+async def test_D4_the_quarter_is_one_of_the_window_that_a_refusal_taught() -> None:
+    host = _activating(config=window(200_000))
+    host.state.set("conversation", CHAT, checkpoints.KEY, checkpoints.write(Checkpoint(windows={"m1": 16_000})))
+    assert 0.22 < await _cost_of_a_skill(host) / budget_of(16_000) < 0.3
 
 
 async def test_D4_pictures_are_left_out_for_the_rest_of_the_run_after_a_refusal() -> None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from runner.tools.catalogue import Catalogue
+from runner.tools import ranking
+from runner.tools.offering import offered_schema, seen
 from tests.host import (
+    Box,
     Fault,
     Model,
     ModelRequest,
+    Reason,
     Reply,
     Skill,
     Tool,
@@ -96,19 +100,58 @@ async def test_D1_renamed_tools_cost_no_result_before_the_first_text_and_one_lin
     assert [len(lines) for lines in told] == [0, 1]
 
 
-async def test_L12_tools_are_converted_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads: list[int] = []
-    build = Catalogue.build
+async def test_D1_all_that_is_noted_while_a_run_is_assembled_is_one_line_behind_the_first_text() -> None:
+    far = {"properties": {"place": {"$ref": "https://schemas.example/place"}}}
+    host = host_with(
+        replies=[Reply("answer", chunks=3)],
+        tools=[Tool("天气"), Tool("odd", parameters={"type": "array"}), Tool("far", parameters=far)],
+        knowledge={"a": ["1", "2"]},
+        box=Box(),
+        config={"box-enabled": True, "rerank-model": "gone"},
+    )
+    host.fail("get_prompt", Fault.error("no prompt"))
+    host.fail("get_box_status", Fault.error("no sandbox here"))
+    run = await host.say("hi")
+    assert run.types.index("message.delta") < run.types.index("processor.log")
+    (line,) = [text for text in run.logs if not text.startswith("run: ")]
+    for told in ("renamed", "left out", "changed", "gone is not granted", "sandbox: not used", "prompt could not be"):
+        assert told in line
+    await assert_sound(host, run)
 
-    def spied(*given: Any, **named: Any) -> Catalogue:
-        threads.append(threading.get_ident())
-        return build(*given, **named)
 
-    monkeypatch.setattr(Catalogue, "build", spied)
-    host = host_with(replies=["ok"], tools=[Tool("look")])
-    await host.say("hi")
-    assert threads
-    assert threading.get_ident() not in threads
+@pytest.mark.parametrize("profile", ["standard", "small"])
+async def test_L12_tools_are_converted_and_split_beside_the_event_loop_and_once(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work: list[tuple[str, int]] = []
+    convert, split = offered_schema, ranking.words
+
+    def converted(parameters: Any) -> Any:
+        work.append(("schema", threading.get_ident()))
+        return convert(parameters)
+
+    def words_of(text: str) -> Any:
+        if text.startswith("finds"):
+            work.append(("description", threading.get_ident()))
+        return split(text)
+
+    monkeypatch.setattr(seen, "offered_schema", converted)
+    monkeypatch.setattr(ranking, "words", words_of)
+    tools = [
+        Tool(
+            f"tool_{n}",
+            description=f"finds {profile} {n} " + "things " * 300,
+            parameters={"properties": {f"{profile}_{n}_{m}": {"description": "words " * 20} for m in range(14)}},
+        )
+        for n in range(300)
+    ]
+    host = host_with(replies=["ok", "ok"], tools=tools, config={"model-profile": profile})
+    await host.say("find things")
+    done = Counter(kind for kind, _ in work)
+    assert done == Counter(schema=300) + Counter(description=300 if profile == "small" else 0)
+    assert threading.get_ident() not in {thread for _, thread in work}
+    await host.say("find more things")
+    assert Counter(kind for kind, _ in work) == done
 
 
 async def test_K3_what_is_offered_is_taken_everywhere_and_arguments_meet_the_tools_own_schema() -> None:
@@ -280,6 +323,35 @@ async def test_B3_skills_are_listed_only_when_they_can_be_activated_and_the_prom
     assert "pdf" in with_skill.requests[0].system
     assert "reads PDF files" in with_skill.requests[0].system
     assert "activate" in with_skill.requests[0].tool_names
+
+
+async def test_B3_a_description_of_1024_characters_is_told_whole_and_a_longer_one_to_there() -> None:
+    told = "說明" * 511 + " ."
+    skills = [Skill("pdf", description=told, content="how"), Skill("xls", description=told + "…more", content="how")]
+    system = (await host_with(skills=skills).say("go")).requests[0].system
+    assert f"- pdf: {told}\n" in system
+    assert f"- xls: {told[:-1]}…" in system
+
+
+@pytest.mark.parametrize("others", [[], [Tool("activate", type="plugin")], [Tool("activate", type="mcp")]])
+async def test_B3_without_the_hosts_own_activate_there_is_no_index(others: list[Tool]) -> None:
+    host = host_with(skills=[Skill("pdf", description="reads PDF files", content="how")], tools=others)
+    host.world.skills.tools = list  # type: ignore[method-assign]  # not granted
+    run = await host.say("go")
+    assert "reads PDF files" not in run.requests[0].system
+    assert run.requests[0].tool_names == [tool.name for tool in others]
+
+
+async def test_B3_a_model_that_takes_no_tools_reads_no_index_and_the_next_one_does() -> None:
+    def blind(request: ModelRequest) -> Reply:
+        return Reply(error=Reason.BAD_REQUEST if request.funcs else Reason.RATE_LIMIT)
+
+    skill = Skill("pdf", description="reads PDF files", content="how")
+    host = host_with(models=[Model("m1", default=blind), Model("m2", default="Done.")], skills=[skill])
+    run = await host.say("go")
+    assert [bool(request.funcs) for request in run.requests] == [True, False, True]
+    assert ["reads PDF files" in request.system for request in run.requests] == [True, False, True]
+    await assert_sound(host, run)
 
 
 @pytest.mark.parametrize("text", [" ", "\n\n", "\t"])

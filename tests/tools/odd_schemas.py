@@ -111,6 +111,73 @@ MALFORMED_DEEP = st.recursive(
 )
 
 
+ODD_PARTS: list[Any] = [
+    # drafts 3 and 4
+    *({"type": "any"}, {"type": ["string", {"type": "object"}]}, {"type": "string", "required": True}),
+    *({"type": "integer", "minimum": 0, "exclusiveMinimum": True}, {"extends": {"type": "object"}}),
+    *({"disallow": "string"}, {"divisibleBy": 2}, {"type": "array", "items": [{"type": "string"}]}),
+    *({"type": "array", "items": [{"type": "string"}, {"type": "integer"}], "additionalItems": False},),
+    *({"items": [True, False]}, {"dependencies": {"a": ["b"], "b": {"required": ["c"]}}}),
+    # OpenAPI, and generators of their own
+    *({"type": "string", "nullable": True}, {"type": "STRING"}, {"type": ["OBJECT", "NULL"]}, {"type": "file"}),
+    *({"type": []}, {"type": None}, {"type": ["null"]}, {"properties": {"a": None, "b": [], "c": 3, "d": "string"}}),
+    # values of several types
+    *({"enum": [True, 1, "a", None, {"a": 1}, [1]]}, {"enum": [0, False]}, {"const": {"a": 1}}, {"const": None}),
+    *({"const": [1, "a"]}, {"const": 1.0}, {"enum": [2**63, 1]}, {"type": "string", "enum": ["a", 1, None]}),
+    *({"type": "boolean", "enum": [True]}, {"type": "integer", "enum": [1.0, 2]}, {"enum": []}),
+    # bounds that cross, and that no integer holds
+    *({"type": "integer", "minimum": 0.5}, {"type": "integer", "minimum": 0.2, "maximum": 0.5}, {"minimum": 2**70}),
+    *({"type": "string", "minLength": 5, "maxLength": 2}, {"type": "array", "minItems": 3, "maxItems": 1}),
+    *({"type": "number", "exclusiveMinimum": 1, "maximum": 1}, {"type": "string", "minLength": -1}),
+    *({"type": "string", "minLength": 1.0}, {"type": "array", "minItems": 1_000}, {"minimum": float("nan")}),
+    # conditions, negations, patterns
+    *({"not": {"type": "string"}}, {"not": {}}, {"not": True}, {"if": True, "then": False}),
+    *({"if": {"type": "string"}, "then": {"minLength": 2}, "else": False}, {"contains": {"type": "string"}}),
+    *({"patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": False}, {"propertyNames": False}),
+    *({"type": "object", "minProperties": 1, "maxProperties": 0}, {"unevaluatedProperties": False}),
+    # references that lead nowhere, or round and round
+    *({"$ref": "#"}, {"$ref": "#/$defs/tree/properties/b"}, {"$ref": "#/$defs/loop"}, {"$ref": "#/$defs/either"}),
+    *({"$ref": "#/$defs/both"}, {"$ref": "#/$defs/word", "minLength": 2}, {"$ref": "#x"}, {"$dynamicRef": "#meta"}),
+    # alternatives of every kind
+    *({"anyOf": []}, {"allOf": []}, {"anyOf": [True, False]}, {"anyOf": [False]}, {"oneOf": [{"type": "null"}]}),
+    *({"allOf": [{"type": ["string", "null"]}, {"type": ["null", "integer"]}]},),
+    *({"anyOf": [{"type": "string"}], "oneOf": [{"minLength": 1}], "allOf": [{"maxLength": 3}]},),
+    *({"enum": [str(number) for number in range(300)]}, {"enum": ["a" * 9_000]}, {"type": "array", "maxItems": 0}),
+]
+"""Parts as they come from older drafts, other dialects and by mistake."""
+ODD_DEFINITIONS = {
+    **DEFINITIONS,
+    "loop": {"$ref": "#/$defs/pool"},
+    "pool": {"$ref": "#/$defs/loop"},
+    "either": {"anyOf": [{"$ref": "#/$defs/either"}, {"type": "string"}]},
+    "both": {"allOf": [{"$ref": "#/$defs/both"}]},
+}
+_odd = _simple | st.sampled_from(ODD_PARTS)
+_odd |= st.builds(
+    lambda one, other: {**one, **other} if isinstance(one, dict) else other, _odd, st.sampled_from(ODD_PARTS)
+)
+ODD = st.recursive(_odd, lambda inner: objects(inner) | _arrays(inner) | _combined(inner), max_leaves=8)
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2, 0.5, 1.0, 2**63, "", "a", "b", "abc", "天", "x" * 50, "2020-01-01T00:00:00Z"),
+    *([], [1], ["a"], ["a", 1], [None], [1, 1], [["a"]], [{}], {}, {"a": 1}, {"a": "x"}, {"b": 2}, {"z": 1}),
+    *({"a": "a", "b": "b"}, {"a": None}, {"a": {"a": 1}}, {"b": [{"a": 1}]}, {"kind": "a"}, {"城市": 1}, {"": 0}),
+]
+"""Plain values of every kind."""
+
+
+def is_open(part: Any) -> bool:
+    """Whether a schema lets through what its author plainly does not mean: more items than a tuple has, fields that
+    only another alternative names, objects where `items` stand without a type."""
+    if isinstance(part, list):
+        return any(map(is_open, part))
+    if not isinstance(part, dict):
+        return False
+    tuple_like = isinstance(part.get("items"), list) or "prefixItems" in part
+    untyped = "type" not in part and bool({"items", "properties", "required"} & part.keys())
+    return tuple_like or untyped or "anyOf" in part or "oneOf" in part or any(map(is_open, part.values()))
+
+
 def as_meant(schema: Any) -> Any:
     """The schema with each alternative closed against fields that only others name: what such a field holds there is
     nobody's wish, though JSON Schema lets anything through."""

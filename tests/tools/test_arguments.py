@@ -220,6 +220,13 @@ def test_S7_inert_markers_are_live_for_the_tool_and_inert_in_the_history() -> No
     assert json.loads(read.text) == {"text": inert}
 
 
+@pytest.mark.parametrize("given", ['{"a": "x\ud83d\ude00y"}', '{"a": "x\\ud83d\\ude00y"}', {"a": "x\ud83d\ude00y"}])
+def test_K5_a_surrogate_pair_that_came_as_two_halves_is_one_character(given: object) -> None:
+    read = read_arguments(given, {})
+    assert isinstance(read, Arguments)
+    assert (read.values, read.text) == ({"a": "x😀y"}, '{"a":"x😀y"}')
+
+
 def test_D3_lone_surrogates_are_dropped() -> None:
     assert _read('{"text": "a\\ud800b"}').values == {"text": "ab"}
 

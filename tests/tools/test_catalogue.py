@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from runner.guards import defang
 from runner.tools.catalogue import SANDBOX_TOOLS, Catalogue, Kind
+from runner.tools.offering import SeenSchemas
 from runner.tools.prepare import Ready, Refused, WantedCall, prepare
-from runner.tools.seen_schemas import SeenSchemas
 from tests.tools.offers import catalogue, offer
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,8 @@ from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 from callformats.offered import Offered
 from runner.conversation.request import ToolSpec
 from runner.host.events import Json
-from runner.tools import compact_schema, rank_tools, validate_args
+from runner.tools import compact_schema, rank_tools, ranking, validate_args
+from runner.tools.ranking import words
 
 ADD = ToolSpec(
     "add_to_cart",
@@ -150,3 +153,18 @@ def test_S2_tools_are_taken_in_any_shape_in_which_they_are_handed_over(tool: Off
 def test_S2_what_has_no_name_is_no_tool() -> None:
     with pytest.raises(TypeError, match="without a name"):
         rank_tools([{"description": "x"}], "x")
+
+
+def test_L12_a_description_is_split_once_however_often_tools_are_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = [ToolSpec(f"tool_{n}", f"finds things of kind {n} for L12", {}) for n in range(50)]
+    split: list[str] = []
+
+    def spied(text: str) -> Iterator[str]:
+        split.append(text)
+        return words(text)
+
+    monkeypatch.setattr(ranking, "words", spied)
+    ranking.know(tools)
+    for query in ("kind 7", "kind 9", "kind 7"):
+        assert rank_tools(tools, query, max=1)[0].name == f"tool_{query[-1]}"
+    assert sum(text.startswith("finds") for text in split) == 50

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runner.conversation.units import Image
 from runner.guards import defang, frame
-from runner.tools.results import ErrorCode, Rendered, Renderer, is_heavy, started_payload
+from runner.tools.results import ErrorCode, Rendered, Renderer, TokenBound, is_heavy, started_payload
 from tests.tools.offers import entry
 
 
@@ -131,8 +131,8 @@ def test_D4_a_list_of_a_million_items_is_cut_without_being_written_out() -> None
     assert rendered.body.startswith("[0,1,2,")
     assert rendered.body.endswith(",999998,999999]")
     assert "about " in rendered.body
-    assert is_heavy(value)
-    assert not is_heavy({"a": ["b"] * 100})
+    assert is_heavy(entry(), value)
+    assert not is_heavy(entry(), {"a": ["b"] * 100})
 
 
 def test_D4_deep_shared_and_cyclic_values_end() -> None:
@@ -175,13 +175,33 @@ def test_D4_a_small_result_lists_no_references() -> None:
 
 
 def test_D4_skill_text_has_its_own_bound_and_names_the_way_to_the_rest() -> None:
-    renderer = Renderer(1_000, skill_chars=5_000)
+    renderer = Renderer(1_000, TokenBound(lambda: 1_000, lambda text: len(text) // 5))
     activated = renderer.render(entry("activate", "skill"), {"content": "x" * 4_000})
     assert not activated.truncated
     cut = renderer.render(entry("activate", "skill"), {"content": "x" * 9_000})
     assert 4_000 < len(cut.text) <= 5_000
     assert "read_skill_resource" in cut.text
     assert len(renderer.render(entry("register_skill", "skill"), {"content": "x" * 9_000}).text) <= 1_000
+
+
+@pytest.mark.parametrize("kind", ["activate", "read_skill_resource"])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_D4_a_skill_in_any_language_has_as_many_tokens(kind: str, share: float) -> None:
+    def price(text: str) -> int:
+        return sum(4 if character.isascii() else 6 for character in text) // 4
+
+    chinese = int(4_000 * share)
+    text = "word " * ((20_000 - chinese) // 5) + "步骤" * (chinese // 2)
+    rendered = Renderer(1_000, TokenBound(lambda: 2_000, price)).render(entry(kind, "skill"), {"content": text})
+    assert 1_800 < price(rendered.text) <= 2_000
+
+
+def test_D4_a_skill_that_fits_by_its_bytes_is_not_priced() -> None:
+    def price(text: str) -> int:
+        raise AssertionError("priced")
+
+    renderer = Renderer(1_000, TokenBound(lambda: 2_000, price))
+    assert not renderer.render(entry("activate", "skill"), {"content": "x" * 1_500}).truncated
 
 
 def test_S7_results_are_inert_and_framed_as_data() -> None:

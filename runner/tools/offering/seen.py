@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from runner.tools.offered_schema import Offer, Unofferable, offered_schema
+from runner.tools.offering.offer import Offer, Unofferable, offered_schema
 
 MOST_CHARACTERS = 3_000_000
 """JSON text of all schemas kept; as objects they take about five times as much."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from runner.conversation.names import one_line
@@ -36,13 +37,13 @@ class FieldNames:
         return one_line(name) or '""' if self.told(name) != name else None
 
     def _free(self, wish: str) -> str:
-        taken = self._names | set(self._told.values())
-        return next(
-            name for number in range(len(taken) + 2) if (name := wish + f"_{number}" * bool(number)) not in taken
-        )
+        wishes = (f"{wish}_{number}" if number else wish for number in count())
+        name = next(name for name in wishes if name not in self._taken)
+        self._taken.add(name)
+        return name
 
     @cached_property
-    def _names(self) -> set[str]:
+    def _taken(self) -> set[str]:
         return set(_keys(self._schema))
 
 

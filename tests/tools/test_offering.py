@@ -10,10 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from runner.tools.field_names import with_names
-from runner.tools.offered_schema import Offer, Unofferable, offered_schema
+from runner.tools.offering import Offer, Unofferable, offered_schema, with_names
 from runner.tools.schemas import check
-from tests.tools.odd_schemas import MALFORMED_DEEP, WELL_FORMED, as_meant, values_for
+from tests.tools.odd_schemas import (
+    MALFORMED_DEEP,
+    ODD,
+    ODD_DEFINITIONS,
+    VALUES,
+    WELL_FORMED,
+    as_meant,
+    is_open,
+    values_for,
+)
 from tests.tools.provider_subset import faults
 
 
@@ -33,8 +41,12 @@ def _field(part: Any) -> dict[str, Any]:
     return _fields(_offer({"type": "object", "properties": {"f": part}}))["f"]
 
 
-@given(WELL_FORMED | MALFORMED_DEEP)
-@settings(max_examples=150)
+@given(
+    WELL_FORMED
+    | MALFORMED_DEEP
+    | st.builds(lambda part: {"$defs": ODD_DEFINITIONS, **(part if isinstance(part, dict) else {})}, ODD)
+)
+@settings(max_examples=200)
 def test_K3_whatever_a_tool_brings_every_provider_takes_what_is_offered(parameters: dict[str, Any]) -> None:
     before = copy.deepcopy(parameters)
     offer = offered_schema(parameters)
@@ -64,6 +76,20 @@ def test_K3_what_a_tool_accepts_can_be_said_and_what_it_refuses_is_still_refused
     if accepted and Draft202012Validator(as_meant(parameters)).is_valid(value):
         said = with_names(value, {own: offered for offered, own in offer.fields.items()})
         assert Draft202012Validator(dict(offer.schema)).is_valid(said), (said, offer.schema)
+
+
+@given(ODD)
+@settings(max_examples=150)
+def test_K3_a_field_of_any_dialect_takes_every_plain_value_that_it_took(part: Any) -> None:
+    parameters: dict[str, Any] = {"type": "object", "properties": {"f": part}, "$defs": ODD_DEFINITIONS}
+    offer = _offer(parameters)
+    said = Draft202012Validator(dict(offer.schema))
+    for value in VALUES:
+        verdict, own = check(parameters, {"f": value}), check(offer.own, {"f": value})
+        assert (own.problems == ()) == (verdict.problems == ()) or not own.validated
+        if verdict.validated and verdict.problems == () and not is_open(part):
+            named = with_names({"f": value}, {own: offered for offered, own in offer.fields.items()})
+            assert said.is_valid(named), (value, offer.schema)
 
 
 @given(WELL_FORMED)
@@ -225,6 +251,12 @@ def test_K3_names_of_fields_that_some_provider_refuses_are_exchanged_and_told() 
         {"type": "object", "properties": {"城市": {}, city: {}}}
     )  # a tool may have a field of that very name
     assert len(_fields(taken)) == 2
+
+
+def test_K3_two_hundred_alternatives_that_are_one_value_each_are_an_enum() -> None:
+    options = [{"const": f"v{n}", "description": f"The value {n}."} for n in range(200)]
+    assert _field({"oneOf": options})["enum"] == [f"v{n}" for n in range(200)]
+    assert "enum" not in _field({"oneOf": options + [{"const": f"w{n}"} for n in range(200)]})
 
 
 def test_K3_a_large_enum_is_told_by_its_first_values() -> None:

@@ -1,4 +1,4 @@
-"""What a schema says of plain values: which ones there are, of which types, and their bounds (K3)."""
+"""What a schema says of values: of which types they are, which ones there are, and their bounds (K3)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.host.events import Json
-from runner.tools.schema_merging import Schema, is_number
 
+Schema = Mapping[str, Any]
+
+TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 _MAX_ENUM = 250
 _MAX_ENUM_CHARACTERS = 8_000
 _LARGEST = 2**63 - 1
 """llama.cpp reads a bound as an integer of 64 bits."""
+
+
+def types_declared(schema: Schema) -> tuple[str, ...] | None:
+    """The JSON types a schema names, in any case of letters; None where it names none that there is."""
+    declared = schema.get("type")
+    names = declared if isinstance(declared, list) else [declared]
+    known = dict.fromkeys(name.lower() for name in names if isinstance(name, str) and name.lower() in TYPES)
+    return tuple(known) or None
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def values_of(node: Schema) -> list[Any] | None:

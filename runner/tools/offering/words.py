@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.conversation.cut import head
 from runner.host.events import Json
-from runner.tools.schema_merging import Schema, is_number
+from runner.tools.offering.values import Schema, is_of
 
 DESCRIPTION_CHARACTERS = 2_000
 _RULE_CHARACTERS = 200
@@ -115,23 +115,7 @@ def _lets_through(made: Mapping[str, Any], value: Any) -> bool:
         return any(_lets_through(branch, value) for branch in made["anyOf"])
     if "enum" in made and value not in made["enum"]:
         return False
-    match made.get("type"):
-        case "object":
-            return isinstance(value, dict)
-        case "array":
-            return isinstance(value, list)
-        case "string":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "null":
-            return value is None
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return is_number(value)
-        case _:
-            return True
+    return "type" not in made or is_of(value, str(made["type"]))
 
 
 def _text(value: Any) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.host.events import Json
-from runner.tools.own_schema import own_schema
-from runner.tools.schema_subset import Subset
+from runner.tools.offering.own import own_schema
+from runner.tools.offering.subset import Subset
 
 _NO_ARGUMENTS: dict[str, Json] = {"type": "object", "properties": {}}
 _WORDS = ("title", "description")
@@ -18,7 +18,8 @@ _NODES = 200
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool's arguments. `schema` is offered, `own` is what arguments are checked against.
+    """A tool's arguments. `schema` is offered, `own` is what arguments are checked against. `altered`: the schema that
+    the tool gave is another one (K7).
 
     `told` belongs into the tool's description: what the offered schema has no word for. `fields` maps offered names of
     fields to the tool's own ones where they differ. `note` is for the log.
@@ -29,6 +30,7 @@ class Offer:
     told: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
+    altered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,9 @@ def offered_schema(parameters: Mapping[str, Any] | None) -> Offer | Unofferable:
     if subset.cut and note is None:
         note = "its schema was changed: it is too large"
     schema = _in_order(made, own)
-    return Offer(own if schema == own else schema, own, str(told), subset.names.own, note)
+    if schema == own:
+        schema = own
+    return Offer(schema, own, str(told), subset.names.own, note, altered=schema != parameters)
 
 
 def _converted(own: Mapping[str, Json]) -> tuple[Subset, dict[str, Json] | None]:

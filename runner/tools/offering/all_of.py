@@ -10,10 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from runner.host.events import Json
+from runner.tools.offering.values import TYPES, Schema, is_number, types_declared
 
-Schema = Mapping[str, Any]
-
-TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 _STRICTER: Mapping[str, Callable[[Any, Any], Any]] = {
     "minimum": max,
     "exclusiveMinimum": max,
@@ -43,18 +41,6 @@ def merged(first: Schema, second: Schema) -> dict[str, Any] | None:
     if not _closed_for_both(first, second):
         both.pop("additionalProperties", None)
     return both
-
-
-def types_declared(schema: Schema) -> tuple[str, ...] | None:
-    """The JSON types a schema names, in any case of letters; None where it names none that there is."""
-    declared = schema.get("type")
-    names = declared if isinstance(declared, list) else [declared]
-    known = dict.fromkeys(name.lower() for name in names if isinstance(name, str) and name.lower() in TYPES)
-    return tuple(known) or None
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _together(keyword: str, first: Any, second: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from runner.conversation.cut import head, sendable
 from runner.guards import defang
 from runner.host.events import Json
-from runner.tools.schema_merging import TYPES
+from runner.tools.offering.values import TYPES
 
 _MAX_DEPTH = 32
 _MAX_NODES = 5_000

@@ -24,11 +24,21 @@ from urllib.parse import unquote
 
 from runner.conversation.cut import head
 from runner.host.events import Json
-from runner.tools import schema_words
-from runner.tools.field_names import FieldNames
-from runner.tools.schema_joining import joined
-from runner.tools.schema_merging import Schema, merged, types_declared
-from runner.tools.schema_values import bounds, is_of, lengths, strings, types_of, values_of, without_said_bounds
+from runner.tools.offering.all_of import merged
+from runner.tools.offering.alternatives import joined
+from runner.tools.offering.fields import FieldNames
+from runner.tools.offering.values import (
+    Schema,
+    bounds,
+    is_of,
+    lengths,
+    strings,
+    types_declared,
+    types_of,
+    values_of,
+    without_said_bounds,
+)
+from runner.tools.offering.words import untold, with_words
 
 MAX_DEPTH = 16
 """Levels of schemas; Gemini's own limit lies a little above."""
@@ -36,7 +46,7 @@ MAX_DEPTH = 16
 _MAX_NODES = 4_000
 _MAX_CHARACTERS = 60_000
 _MAX_REFERENCES = 12
-_MAX_ALTERNATIVES = 64
+_MAX_ALTERNATIVES = 250
 _MAX_LENGTH = 1_000
 _MAX_ITEMS = 100
 _ALTERNATIVES = ("anyOf", "oneOf")
@@ -79,7 +89,7 @@ class Subset:
         if len(flat[keyword]) > _MAX_ALTERNATIVES:
             self.cut = True
             options.append({})
-        return schema_words.with_words(joined(options), words, {}) if options else None
+        return with_words(joined(options), words, {}) if options else None
 
     def _part(self, node: Any, depth: int, trail: Trail) -> dict[str, Json] | None:
         """The schema of a field or an item. One that can only be null is told as anything: no type says that alone."""
@@ -87,7 +97,7 @@ class Subset:
         if made is None or made.get("type") != "null":
             return made
         rest = {word: value for word, value in made.items() if word != "type"}
-        return schema_words.with_words(rest, {}, {"enum": [None]})
+        return with_words(rest, {}, {"enum": [None]})
 
     def _options(self, base: Schema, branches: Sequence[Any], depth: int, trail: Trail) -> Iterator[dict[str, Json]]:
         """What is left of the alternatives, each with what holds beside them."""
@@ -153,9 +163,9 @@ class Subset:
         if values == []:
             return None
         if types is None:
-            return schema_words.with_words({}, node, schema_words.untold(node, ()))
+            return with_words({}, node, untold(node, ()))
         options = [option for name in types if (option := self._typed(name, node, values, depth, trail)) is not None]
-        return schema_words.with_words(joined(options), node, {}) if options else None
+        return with_words(joined(options), node, {}) if options else None
 
     def _typed(
         self, name: str, node: Schema, values: list[Any] | None, depth: int, trail: Trail
@@ -178,10 +188,10 @@ class Subset:
                 made = {"type": name, **bounds(node, name, allowed)}
         if made is None:
             return None
-        untold = schema_words.untold(without_said_bounds(node, made), made, name)
+        rest = untold(without_said_bounds(node, made), made, name)
         if allowed is not None and "enum" not in made and name != "null":
-            untold["enum"] = allowed
-        return schema_words.with_words(made, {}, untold)
+            rest["enum"] = allowed
+        return with_words(made, {}, rest)
 
     def _object(self, node: Schema, depth: int, trail: Trail) -> dict[str, Json] | None:
         properties = node.get("properties")
