@@ -80,5 +80,6 @@ async def test_I2_what_an_adapter_adds_to_a_context_changes_no_request() -> None
     for ctx in (plain, told):
         handler = Handler()
         assert said(await events_of(handler, ctx)) == "fine"
-        requests.append([(name, {**data, "run_id": ""}) for name, data in handler.calls])
+        # How often it is looked for a stop depends on how long the run takes.
+        requests.append([(name, {**data, "run_id": ""}) for name, data in handler.calls if name != "run_get"])
     assert requests[0] == requests[1]
