@@ -50,6 +50,21 @@ class NoticeLanguage(StrEnum):
     RU_RU = "ru_RU"
 
 
+class Ask(StrEnum):
+    """Which tools a person has to agree to before they run (M1)."""
+
+    NEVER = "never"
+    CHANGES = "changes"
+    LISTED = "listed"
+
+
+class Agree(StrEnum):
+    """Who may agree: the one whose message led to the call, or anyone in the chat (M1)."""
+
+    ASKER = "asker"
+    ANYONE = "anyone"
+
+
 class ReasoningLevel(StrEnum):
     """Levels that LangBot's model selector can store for a model."""
 

@@ -3,7 +3,8 @@
 `config.form` writes the form of components/runner/default.yaml from this list and `config.reading` reads a binding by
 it, so that neither can disagree with the other. Order is the order on screen. `at` is the dotted path in `Settings`;
 an empty path means that only the form uses the field. A field with `shown_by` is shown while that switch is on; LangBot
-stores and hands over hidden fields all the same.
+stores and hands over hidden fields all the same. Where that
+is a choice, it is on while another option than its default is chosen.
 """
 
 from collections.abc import Sequence
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from config.choices import AgentReply, CallFormat, ModelProfile, NoticeLanguage, ToolMode
+from config.choices import AgentReply, Agree, Ask, CallFormat, ModelProfile, NoticeLanguage, ToolMode
 
 ADVANCED = "advanced-settings"
 BOX = "box-enabled"
+ASK = "ask-before-tools"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,19 @@ class Text:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Names:
+    """At most `most` names of up to `maximum` characters; a `*` in one stands for any characters."""
+
+    form_type: ClassVar[str] = "array[string]"
+    name: str
+    at: str
+    most: int
+    maximum: int
+    shown_by: str = ""
+    required: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Models:
     """A primary model, its fallbacks, and a reasoning level for each."""
 
@@ -132,7 +147,7 @@ class RerankModel:
     required: ClassVar[bool] = False
 
 
-Field = Switch | Number | Choice | Template | Text | Models | Prompt | KnowledgeBases | RerankModel
+Field = Switch | Number | Choice | Template | Text | Names | Models | Prompt | KnowledgeBases | RerankModel
 
 FIELDS: Sequence[Field] = (
     Models(name="model", at="model"),
@@ -148,6 +163,9 @@ FIELDS: Sequence[Field] = (
         maximum=512,
         shown_by=BOX,
     ),
+    Choice(name=ASK, at="consent.ask", default=Ask.NEVER),
+    Names(name="ask-before-these-tools", at="consent.names", most=200, maximum=128, shown_by=ASK),
+    Choice(name="who-may-agree", at="consent.who", default=Agree.ASKER, shown_by=ASK),
     Switch(name=ADVANCED, at="", default=False),
     Switch(name="date-grounding", at="date_grounding", default=True, shown_by=ADVANCED),
     # Below 5 s nothing would be left once the run keeps its margin before the Host's deadline (G3).

@@ -20,6 +20,7 @@ from config.fields import (
     Field,
     KnowledgeBases,
     Models,
+    Names,
     Number,
     Prompt,
     RerankModel,
@@ -95,8 +96,16 @@ def form_item(field: Field, labels: Wording) -> dict[str, object]:
     if isinstance(field, Template):
         item["allow_custom"] = True
     if field.shown_by:
-        item["show_if"] = {"field": field.shown_by, "operator": "eq", "value": True}
+        item["show_if"] = shown_if(field.shown_by)
     return item
+
+
+def shown_if(name: str) -> dict[str, object]:
+    """LangBot's condition for what field `name` shows: a switch that is on, a choice other than its default."""
+    by = next(field for field in FIELDS if field.name == name)
+    if isinstance(by, Choice):
+        return {"field": name, "operator": "neq", "value": str(by.default)}
+    return {"field": name, "operator": "eq", "value": True}
 
 
 def option_label(field: Choice | Template, option: str, labels: Wording) -> dict[str, str]:
@@ -116,7 +125,7 @@ def form_default(field: Field) -> object:
             return {"primary": "", "fallbacks": [], "reasoning": {}}
         case Prompt():
             return [{"role": "system", "content": field.default}]
-        case KnowledgeBases():
+        case KnowledgeBases() | Names():
             return []
         case RerankModel():
             return ""
@@ -135,7 +144,7 @@ def fill(help_text: str, field: Field) -> str:
 
 def facts(field: Field) -> dict[str, object]:
     found: dict[str, object] = {"share": 100 // RESERVE_DIVISOR}
-    if isinstance(field, Number | Text | Template):
+    if isinstance(field, Number | Text | Template | Names):
         found["maximum"] = field.maximum
     if isinstance(field, Number):
         found |= {"minimum": field.minimum, "default": field.default}

@@ -17,6 +17,7 @@ from config.fields import (
     Field,
     KnowledgeBases,
     Models,
+    Names,
     Number,
     Prompt,
     RerankModel,
@@ -69,16 +70,25 @@ def read(field: Field, raw: object) -> Reading:
             return read_template(field, raw)
         case Text():
             return read_text(field, raw)
-        case Models():
-            return read_models(raw)
+        case Names():
+            return read_names(field, raw)
         case Prompt():
             return read_prompt(field, raw)
+        case Models() | KnowledgeBases() | RerankModel():
+            return read_selection(field, raw)
+        case _:
+            assert_never(field)
+
+
+def read_selection(field: Models | KnowledgeBases | RerankModel, raw: object) -> Reading:
+    """What one of LangBot's selectors stores: ids."""
+    match field:
+        case Models():
+            return read_models(raw)
         case KnowledgeBases():
             return read_ids(raw)
         case RerankModel():
             return read_rerank_model(raw)
-        case _:
-            assert_never(field)
 
 
 def read_switch(field: Switch, raw: object) -> Reading:
@@ -179,6 +189,24 @@ def read_text(field: Text, raw: object) -> Reading:
     if len(text) > field.maximum:
         return Reading(text[: field.maximum], (f"cut to {field.maximum} characters",))
     return Reading(text, () if text == raw.strip() else ("unreadable characters left out",))
+
+
+def read_names(field: Names, raw: object) -> Reading:
+    """Names once each, in their order. Bare text is taken for names apart by commas or white space."""
+    if unset(raw):
+        return Reading(())
+    if isinstance(raw, str):
+        raw = raw.replace(",", " ").split()
+    if not isinstance(raw, list | tuple):
+        return Reading((), (f"{describe(raw)} is not a list, ignored",))
+    names = [entry.strip() if isinstance(entry, str) else "" for entry in raw]
+    usable = [name for name in names if 0 < len(name) <= field.maximum and name.isprintable()]
+    refused = sum(name not in usable and entry not in ("", None) for name, entry in zip(names, raw, strict=True))
+    notes = [f"{refused} entries are not names, ignored"] if refused else []
+    kept = tuple(dict.fromkeys(usable))
+    if len(kept) > field.most:
+        notes.append(f"more than {field.most} names, the rest is ignored")
+    return Reading(kept[: field.most], tuple(notes))
 
 
 def read_rerank_model(raw: object) -> Reading:

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
-from config.choices import AgentReply, CallFormat, ModelProfile, NoticeLanguage, ToolMode
+from config.choices import AgentReply, Agree, Ask, CallFormat, ModelProfile, NoticeLanguage, ToolMode
 from config.fields import FIELDS
 from config.locales import Locale
 from config.notices.language import locale_of
@@ -85,6 +85,14 @@ class Small(Part):
     site_instructions: str
 
 
+class Consent(Part):
+    """Which tools ask before they run, by `names` where listed (`*` in one is any text), and who may agree (M1)."""
+
+    ask: Ask
+    names: tuple[str, ...]
+    who: Agree
+
+
 class Settings(Part):
     """All settings of a binding. `timeout` is seconds, `None` when only the Host's deadline counts.
 
@@ -96,6 +104,7 @@ class Settings(Part):
     remove_think: bool
     knowledge: Knowledge
     box: Box
+    consent: Consent
     date_grounding: bool
     timeout: int | None
     tools: Tools

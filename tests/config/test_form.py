@@ -9,7 +9,7 @@ import yaml
 from langbot_plugin.api.entities.builtin.runner.manifest import DynamicFormItemSchema
 
 from config.choices import NoticeLanguage
-from config.fields import ADVANCED, FIELDS, Choice, Field, Models, Number, Template, Text
+from config.fields import ADVANCED, ASK, FIELDS, Choice, Field, Models, Names, Number, Template, Text
 from config.form import COMPONENT, MARKER, Label, fill, form_default, form_items, load_labels, render
 from config.locales import Locale
 from config.notices.language import SIMPLIFIED, TRADITIONAL
@@ -26,6 +26,9 @@ SPEC_TABLE = {
     "knowledge-bases": ("knowledge-base-multi-selector", []),
     "box-enabled": ("boolean", False),
     "box-session-id-template": ("select", "{launcher_type}_{launcher_id}"),
+    "ask-before-tools": ("select", "never"),
+    "ask-before-these-tools": ("array[string]", []),
+    "who-may-agree": ("select", "asker"),
     "advanced-settings": ("boolean", False),
     "date-grounding": ("boolean", True),
     "timeout": ("integer", 300),
@@ -101,6 +104,12 @@ def test_A3_what_stands_below_advanced_settings_is_shown_by_it_and_nothing_else_
     assert [item["name"] for item in ITEMS if item.get("show_if") == shown_if] == below
 
 
+def test_M1_what_consent_needs_is_hidden_until_tools_ask() -> None:
+    shown_if = {"field": ASK, "operator": "neq", "value": "never"}
+    hidden = [item["name"] for item in ITEMS if item.get("show_if") == shown_if]
+    assert hidden == ["ask-before-these-tools", "who-may-agree"]
+
+
 def test_A3_model_and_prompt_are_required_and_nothing_else_is() -> None:
     assert [item["name"] for item in ITEMS if item["required"]] == ["model", "prompt"]
 
@@ -161,8 +170,8 @@ def test_A4_the_help_of_every_number_states_its_range(field: Number) -> None:
         assert {str(field.minimum), str(field.maximum)} <= set(re.findall(r"\d+", text))
 
 
-@pytest.mark.parametrize("field", [f for f in FIELDS if isinstance(f, Text | Template)], ids=lambda f: f.name)
-def test_A4_the_help_of_every_text_states_how_long_it_may_be(field: Text | Template) -> None:
+@pytest.mark.parametrize("field", [f for f in FIELDS if isinstance(f, Text | Template | Names)], ids=lambda f: f.name)
+def test_A4_the_help_of_every_text_states_how_long_it_may_be(field: Text | Template | Names) -> None:
     assert all(str(field.maximum) in fill(LABELS[locale][field.name].help, field) for locale in Locale)
 
 
@@ -200,8 +209,9 @@ def test_the_help_says_to_tick_function_calling_in_the_words_of_langbot(name: st
 @pytest.mark.parametrize("locale", Locale)
 def test_an_option_named_in_a_help_is_named_as_its_label(locale: Locale) -> None:
     quoted = re.compile(r"[“「«]([^”」»]+)[”」»]")
+    options = {text.casefold() for label in LABELS[locale].values() for text in label.options.values()}
+    known = {FUNCTION_CALL[locale].casefold(), *options}
     for name, label in LABELS[locale].items():
-        known = {FUNCTION_CALL[locale].casefold(), *(text.casefold() for text in label.options.values())}
         for words_said in quoted.findall(label.help):
             said = words_said.casefold()
             assert any(said in text or text in said for text in known), (name, words_said)

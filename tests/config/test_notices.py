@@ -44,6 +44,8 @@ HOLDS = {
     "rounds": 100,
     "seconds": 180,
     "steps": 6,
+    "minutes": 30,
+    "name": "Ann",
 }
 
 every_notice = pytest.mark.parametrize("notice", Notice)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.choices import AgentReply, CallFormat, ModelProfile, NoticeLanguage, ToolMode
+from config.choices import AgentReply, Agree, Ask, CallFormat, ModelProfile, NoticeLanguage, ToolMode
 from config.fields import FIELDS, Choice, Number, Switch, Template, Text
 from config.locales import Locale
 from config.settings import Settings
@@ -26,6 +26,22 @@ def at(settings: Settings, path: str) -> Any:
 
 # Field, what the binding stores, where it ends up in the settings, as which value, and whether a note says so.
 ODD_BINDINGS: list[tuple[str, Any, str, Any, bool]] = [
+    # Names of tools that ask (M1).
+    ("ask-before-tools", "Changes", "consent.ask", Ask.CHANGES, True),
+    ("ask-before-tools", "sometimes", "consent.ask", Ask.NEVER, True),
+    ("ask-before-these-tools", None, "consent.names", (), False),
+    ("ask-before-these-tools", ["pay", " pay ", "platform_*", ""], "consent.names", ("pay", "platform_*"), False),
+    ("ask-before-these-tools", "pay, send", "consent.names", ("pay", "send"), False),
+    ("ask-before-these-tools", ["pay", 7, None, "x" * 129], "consent.names", ("pay",), True),
+    ("ask-before-these-tools", {"pay": True}, "consent.names", (), True),
+    (
+        "ask-before-these-tools",
+        [f"t{n}" for n in range(201)],
+        "consent.names",
+        tuple(f"t{n}" for n in range(200)),
+        True,
+    ),
+    ("who-may-agree", "anyone", "consent.who", Agree.ANYONE, False),
     # Numbers: 0 or less is the default, then a clamp.
     ("retrieval-top-k", None, "knowledge.top_k", 5, False),
     ("retrieval-top-k", 0, "knowledge.top_k", 5, True),
