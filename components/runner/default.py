@@ -9,13 +9,26 @@ from typing import Any
 from langbot_plugin.api.definition.components.runner.runner import Runner
 from langbot_plugin.api.entities.builtin.provider.message import LLMTokenUsage, Message, MessageChunk
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
+from langbot_plugin.api.entities.builtin.runner.interaction import INTERACTION_REQUESTED_ACTION
 from langbot_plugin.api.entities.builtin.runner.result import ProcessorLogPayload, RunnerResult, RunnerResultType
 
 from config.settings import Settings
 from runner.context.tokens import load_tokenizer
 from runner.conversation.record import KEY
 from runner.guards import loggable
-from runner.host.events import Answer, Completed, Event, Failed, Log, Snapshot, ToolFinished, ToolStarted, Usage
+from runner.host.events import (
+    Answer,
+    CardRequested,
+    Completed,
+    Event,
+    Failed,
+    Log,
+    Snapshot,
+    StateUpdated,
+    ToolFinished,
+    ToolStarted,
+    Usage,
+)
 from runner.host.port import ProxyHost
 from runner.run.run import Worker, run
 from runner.small.part import EVERY_PART, Parts
@@ -69,6 +82,10 @@ def result_of(run_id: str, event: Event) -> RunnerResult:
         case Log(text, level):
             log = ProcessorLogPayload(text=loggable(text[: _LOG_LIMIT + _MORE])[:_LOG_LIMIT], level=level)
             return RunnerResult(run_id=run_id, type=RunnerResultType.PROCESSOR_LOG, data=log.model_dump())
+        case StateUpdated(key, value):
+            return RunnerResult.state_updated(run_id, key, value, "conversation")
+        case CardRequested(request):
+            return RunnerResult.action_requested(run_id, INTERACTION_REQUESTED_ACTION, payload=dict(request))
         case Completed(finish_reason, usage):
             return RunnerResult.run_completed(run_id, finish_reason=finish_reason, usage=_usage(usage))
         case Failed(message_text, code, retryable, usage):

@@ -13,7 +13,9 @@ from langbot_plugin.api.entities.builtin.runner.resources import ToolResource
 
 from config.choices import AgentReply
 from config.settings import Settings
+from runner.consent.request import PREFIX
 from runner.conversation.happened import is_message
+from runner.conversation.pressed import is_press
 from runner.tools.catalogue import Catalogue, Entry, Kind, may_be_called
 
 EVENT_REPLY = "event_reply"
@@ -39,7 +41,7 @@ def answering_of(ctx: RunnerContext, settings: Settings) -> Answering:
     """Who answers in this run."""
     if ctx.delivery.automatic_reply:
         return Answering.HOST
-    if not is_message(ctx.event.event_type):
+    if not is_message(ctx.event.event_type) and not is_press(ctx, PREFIX):
         return Answering.NOBODY
     return Answering.MODEL if settings.agent_reply is AgentReply.MODEL else Answering.RUNNER
 

@@ -50,6 +50,11 @@ class Delivery:
         """Whether files of the run go out with its answer (H3, J4). Fetching them takes them out of the sandbox."""
         return self.answering is Answering.HOST or (self.answering is Answering.RUNNER and self._granted)
 
+    @property
+    def speaks(self) -> bool:
+        """Whether what the run says reaches the chat."""
+        return self.sends_files
+
     def listening(self, call_tool: CallTool) -> CallTool:
         """The same tools, with an eye on what the model sends by itself."""
         return self._spoken.heard(call_tool)

@@ -11,6 +11,7 @@ from langbot_plugin.api.entities.builtin.runner.run_ledger import AgentRun
 from langbot_plugin.api.entities.builtin.runner.steering import SteeringInputItem
 from langbot_plugin.api.entities.builtin.runner.transcript import TranscriptItem
 
+from runner.consent.verdict import Heard, heard_in
 from runner.conversation.current import NOTHING_SAID, parts_of_input, said_in
 from runner.conversation.history import read_row, rows_after
 from runner.conversation.speakers import Speakers
@@ -43,7 +44,8 @@ class _Said:
 class Steering:
     """Pulls follow-ups of one run.
 
-    `search`: asks the knowledge bases; None where there are none.
+    `search`: asks the knowledge bases; None where there are none. `hear`: is told of each message, where something
+    waits for consent (M3).
 
     `event_id`: of the current message; None where newer messages of the chat belong to other runs (J5). `run_id`: this
     run's own.
@@ -56,6 +58,7 @@ class Steering:
     event_id: str | None = None
     run_id: str = ""
     search: Search | None = None
+    hear: Callable[[Heard], None] | None = None
     pulled: int = 0
     unanswered: int = 0
     failed_pulls: int = 0
@@ -63,6 +66,12 @@ class Steering:
     _heard: set[str] = field(default_factory=set)
     _recovered: set[str] = field(default_factory=set)
     _doubtful: bool = False
+    _kept: list[_Said] = field(default_factory=list)
+
+    async def more_said(self) -> bool:
+        """Whether people have said something since the last pull; the next one hands it over."""
+        self._kept += await self._said()
+        return bool(self._kept)
 
     async def pull(self) -> UserTurn | None:
         """Everything said since the last pull as one user turn, in the order sent; None when nobody spoke.
@@ -70,7 +79,7 @@ class Steering:
         A pull that fails twice is counted and treated as silence: the answer matters more (Q4). Before each message
         stands what the bases hold for it; while they are searched, what else is said joins the turn.
         """
-        said = await self._said()
+        said, self._kept = [*self._kept, *await self._said()], []
         if not said:
             return None
         if self.search is None:
@@ -105,8 +114,22 @@ class Steering:
         if not items and not missed:
             return []
         self.newest_text = items[-1].input.to_text() if items else missed[-1].content or self.newest_text
+        if self.hear is not None:
+            self._tell(self.hear, missed, items)
         rows = list(map(self._said_in_row, missed))
         return [*rows, *(_Said(self._parts(item), said_in(item.input)) for item in items)]
+
+    def _tell(
+        self, hear: Callable[[Heard], None], missed: Sequence[TranscriptItem], items: Sequence[SteeringInputItem]
+    ) -> None:
+        """A message that was read from the transcript is no yes: what else it held is not known."""
+        for row in missed:
+            actor = row.metadata.get("actor_id")
+            hear(Heard(None if actor is None else str(actor), "", agrees=False))
+        for item in items:
+            actor = item.actor.actor_id if item.actor else None
+            name = (item.actor.actor_name if item.actor else None) or actor or ""
+            hear(heard_in(item.input, actor, name, item.event.event_time))
 
     def _count(self, messages: Sequence[object]) -> None:
         self.pulled += len(messages)

@@ -1,1 +1,1 @@
-"""A person agrees before a tool runs (M): what asks, what the request says, what an answer means, and the state it keeps."""
+"""A person agrees before a tool runs (M): what asks, what people read, what an answer means, what is kept."""

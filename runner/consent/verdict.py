@@ -59,7 +59,7 @@ def heard_of(ctx: RunnerContext) -> Heard:
 
 
 def verdict(request: ConsentRequest, heard: Heard, rule: Agree, now: float, shown_at: float = 0.0) -> Verdict:
-    """What it means. `shown_at`: when the request was shown, in epoch seconds; an earlier yes answers something else."""
+    """What it means. `shown_at`: epoch seconds of when the request was shown; an earlier yes answers something else."""
     if heard.pressed is not None and heard.pressed != request.key:
         return Verdict.NOTHING
     if not request.may_agree(heard.actor, rule) or (heard.pressed is None and not request.words):

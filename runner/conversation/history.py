@@ -19,7 +19,7 @@ from runner.conversation.attachments import VOICE_NAMES
 from runner.conversation.cut import sendable
 from runner.conversation.names import one_line
 from runner.conversation.readable import is_readable
-from runner.conversation.record import Record
+from runner.conversation.record import Record, was_agreed_to
 from runner.conversation.record import read as read_record
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import AssistantTurn, Span, Text, Unit, UserTurn
@@ -27,6 +27,9 @@ from runner.guards import defang
 
 EARLIER_CUT = "[Earlier messages are not shown.]"
 """Stands for what came before when the history would begin with an answer: many providers want a user turn first."""
+
+AGREED_BY_BUTTON = "[A button was pressed: the calls below were agreed to.]"
+"""Stands for a press, which is no row of the transcript (M3)."""
 
 _WORDS_FOR = {"image_url": "image", "image_base64": "image", "file_url": "file", "file_base64": "file"}
 
@@ -114,7 +117,8 @@ def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
     record = row.record if row.record is not None and row.record.turns else None
     goes_on = isinstance(last, AssistantTurn) and (record is None or memory is ToolMemoryForm.NONE)
     if not isinstance(last, UserTurn) and not goes_on:
-        units.append(_user_turn(EARLIER_CUT, row))
+        agreed = units and record is not None and was_agreed_to(record)
+        units.append(_user_turn(AGREED_BY_BUTTON if agreed else EARLIER_CUT, row))
     if record is not None and memory is ToolMemoryForm.TEXT:
         units.append(_user_turn(record.as_text(), row))
     elif record is not None and memory is ToolMemoryForm.TURNS:

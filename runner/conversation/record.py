@@ -23,6 +23,9 @@ from runner.host.events import Json
 KEY = "localagent"
 """The one key of `provider_specific_fields` that is ours; it never goes to a provider."""
 
+AGREED = "(agreed to by {by})"
+"""Stands before the result of a call that a person consented to (M3)."""
+
 VERSION = 1
 RUN_CHARACTERS = 16_000
 CALL_CHARACTERS = 4_000
@@ -78,6 +81,11 @@ class Record:
         """The same as text, for requests without tools (some providers refuse tool turns there); may be empty."""
         lines = [defang(f"{call.name}({call.arguments})") + f"\n{_sent(call)}" for turn in self.turns for call in turn]
         return "\n\n".join(["Tools used for this answer:", *lines]) if lines else ""
+
+
+def was_agreed_to(record: Record) -> bool:
+    """Whether the run began with calls that a person had consented to (M3)."""
+    return bool(record.turns) and record.turns[0][0].result.startswith(AGREED.partition("{")[0])
 
 
 def build(turns: Sequence[Sequence[RecordedCall]], speakers: Mapping[str, str] | None = None) -> dict[str, Json] | None:

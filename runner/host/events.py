@@ -91,5 +91,20 @@ class Failed:
     usage: Usage | None = None
 
 
-Event = Snapshot | Answer | ToolStarted | ToolFinished | Log | Completed | Failed
+@dataclass(frozen=True, slots=True)
+class StateUpdated:
+    """A value for the conversation's state that the Host stores once it has come to this result (M2)."""
+
+    key: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class CardRequested:
+    """A card with buttons, as the SDK's `InteractionRequest` (M2). The Host fails a run whose card it cannot show."""
+
+    request: Mapping[str, Json]
+
+
+Event = Snapshot | Answer | ToolStarted | ToolFinished | Log | StateUpdated | CardRequested | Completed | Failed
 """Everything a run can say. `Completed` and `Failed` end it."""

@@ -133,6 +133,9 @@ class Host(Protocol):
     async def set_state(self, key: str, value: Json) -> None:
         """Store a value of at most 256 KiB in the conversation's state."""
 
+    async def delete_state(self, key: str) -> bool:
+        """Whether this call removed a value from the conversation's state: of several, one alone is told so."""
+
 
 class ProxyHost:
     """The Host over the SDK's `RunnerAPIProxy` (D8). Holds nothing but the proxy."""
@@ -279,6 +282,10 @@ class ProxyHost:
     async def set_state(self, key: str, value: Json) -> None:
         with _failures("state_set"):
             await self._api.state_set("conversation", key, value)
+
+    async def delete_state(self, key: str) -> bool:
+        with _failures("state_delete"):
+            return (await self._api.state_delete("conversation", key)).get("success") is True
 
 
 def _entries(found: list[dict[str, Any]]) -> list[RetrievalResultEntry]:

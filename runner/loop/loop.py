@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from callformats import without_thoughts
+from runner.consent.desk import Desk
 from runner.conversation.readable import is_readable
 from runner.conversation.units import AssistantTurn, Text, UserTurn
 from runner.host.deadline import Deadline
@@ -56,7 +57,7 @@ class Ending:
     `cut`: the last reply reached the model's length limit; `filtered`: a filter of its provider ended it. `concluded`:
     why it had to answer without more tools, None: it had not. `wordless`: it said nothing. `silent`: every tool of the
     last round asked to end here (D5), so an empty answer is meant. `stop`: why the policy ended it, None when it did
-    not (S3).
+    not (S3). `asks`: calls wait for consent (M2).
     """
 
     cut: bool = False
@@ -65,6 +66,7 @@ class Ending:
     wordless: bool = False
     silent: bool = False
     stop: Stop | None = None
+    asks: bool = False
 
 
 class FollowUps(Protocol):
@@ -93,6 +95,7 @@ class Loop:
         clock: Callable[[], float],
         policy: Policy,
         overhear: Callable[[Reply, Catalogue], Awaitable[None]] | None = None,
+        consent: Desk | None = None,
     ) -> None:
         self._view = view
         self._turns = turns
@@ -104,6 +107,7 @@ class Loop:
         self._clock = clock
         self._policy = policy
         self._overhear = overhear
+        self._consent = consent
         self._concluding: Conclusion | None = None
         self._detection = LoopDetection()
 
@@ -112,6 +116,7 @@ class Loop:
 
         What has to be settled before the end comes before the last pull; after that nothing is awaited (G1).
         """
+        await self._mind_consent()
         while True:
             self._conclude_when_late()
             try:
@@ -127,8 +132,21 @@ class Loop:
             said = await self._steering.pull()
             if said is not None:
                 self._hear(said)
+                await self._mind_consent()
             elif not going_on:
                 return ending
+
+    async def _mind_consent(self) -> None:
+        """Do what came of a request for consent: run the calls, as if their results had just come, or tell why not."""
+        decided = await self._consent.decided() if self._consent is not None else None
+        if decided is None or self._consent is None:
+            return
+        if decided.told is not None:
+            self._view.add(UserTurn((Text(decided.told),)))
+        if decided.calls:
+            done = await self._rounds.agreed(decided, self._deadline.wrap_up, self._consent.place.sandbox)
+            self._add(done)
+            self._policy.ran(done.outcomes)
 
     async def _goes_on_after(self, broken: BrokenOff) -> bool:
         """Whether somebody said something more: then the half reply is history, and the run answers that (G1)."""
@@ -139,6 +157,7 @@ class Loop:
         half = words if is_readable(words) else broken.half
         self._view.add(AssistantTurn(half, author=broken.model_id))
         self._hear(said)
+        await self._mind_consent()
         return True
 
     def _hear(self, said: UserTurn) -> None:
@@ -171,17 +190,22 @@ class Loop:
     async def _after_calls(self, step: Go) -> tuple[bool, Ending]:
         """Make the calls of a reply; whether the model has to be asked again, and the ending if not."""
         done = await self._round(step)
-        self._view.add(done.turn)
-        if done.offers is not None:
-            self._view.offer(done.offers)
-        if done.pictures is not None:
-            self._view.add(done.pictures)
+        self._add(done)
+        if done.asks:
+            return False, Ending(asks=True)
         halt = self._policy.ran(done.outcomes)
         if halt is not None and not done.terminated:
             return self._halt(halt)
         if not step.small and not done.terminated:
             self._mind_circles(done.outcomes)
         return not done.terminated, Ending(silent=done.terminated)
+
+    def _add(self, done: Round) -> None:
+        self._view.add(done.turn)
+        if done.offers is not None:
+            self._view.offer(done.offers)
+        if done.pictures is not None:
+            self._view.add(done.pictures)
 
     def _mind_circles(self, outcomes: Sequence[Outcome]) -> None:
         """Tell the model that it repeats itself, or let it conclude (K9); a small one is stopped sooner (S3)."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from config.notices import Notice
+from runner.consent.desk import Decided, Desk
+from runner.consent.revive import revived
 from runner.conversation.call_ids import CallIds
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Part, Text, ToolImage, UserTurn
@@ -15,7 +18,7 @@ from runner.loop.policy import Evidence
 from runner.loop.progress import TOOL_PATIENCE, Progress
 from runner.models.reply import Reply
 from runner.tools import jobs
-from runner.tools.catalogue import Catalogue
+from runner.tools.catalogue import ACTIVATE, Catalogue, Kind
 from runner.tools.execute import Batch, Executor, Outcome
 from runner.tools.memory import ToolMemory
 from runner.tools.prepare import Ready, Refused, WantedCall, prepare
@@ -30,6 +33,9 @@ CUT_OFF = (
 LOOK_SECONDS = 5.0
 """How long a console or log may take to be read after an action."""
 
+SKILL_SECONDS = 60.0
+"""How long a skill may take to be active again for calls that were agreed to (M4)."""
+
 UNKNOWN = "(unknown)"
 """Stands in the counts for every tool that there is not."""
 
@@ -38,7 +44,8 @@ UNKNOWN = "(unknown)"
 class Round:
     """What one round brought. `pictures` follow the results in a user turn; `terminated`: D5 ends the run.
 
-    `offers`: a tool that is on offer from now on, since a call of this round became the first job (S4).
+    `offers`: a tool that is on offer from now on, since a call of this round became the first job (S4). `asks`: calls
+    of it wait for consent, and people were asked (M2).
     """
 
     turn: AssistantTurn
@@ -46,6 +53,7 @@ class Round:
     outcomes: tuple[Outcome, ...]
     terminated: bool
     offers: ToolSpec | None = None
+    asks: bool = False
 
 
 class Rounds:
@@ -53,7 +61,8 @@ class Rounds:
 
     `count` is how many rounds there were so far, `tools` how many calls by the tool's name for people, `failed` how
     many of them brought an error; `seconds` is what running them took.
-    `evidence`: what consoles and logs have told; None: nobody looks at them (S5).
+    `evidence`: what consoles and logs have told; None: nobody looks at them (S5). `consent`: who asks before tools run;
+    None: nobody does (M1).
     """
 
     def __init__(
@@ -65,10 +74,12 @@ class Rounds:
         ids: CallIds,
         memory: ToolMemory,
         evidence: Evidence | None = None,
+        consent: Desk | None = None,
     ) -> None:
         self.catalogue = catalogue
         self._memory = memory
         self._evidence = evidence
+        self._consent = consent
         self._executor = executor
         self._progress = progress
         self._say = say
@@ -93,14 +104,59 @@ class Rounds:
         )
         batch = executor.batch(wanted, self.catalogue)
         with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=self._spoken(wanted)), TOOL_PATIENCE):
-            began = clock.now()
-            try:
-                outcomes = await batch.run(until=until)
-            finally:
-                self.seconds += clock.now() - began
+            outcomes = await self._ran(batch, until)
             if small and self._evidence is not None:
                 outcomes = await self._with_evidence(self._evidence, outcomes, until)
-        return self._round(reply, outcomes, terminated=batch.all_terminate())
+        if self._consent is None:
+            return self._round(reply, outcomes, terminated=batch.all_terminate())
+        self._consent.skills += _activated(outcomes)
+        if not self._consent.holds:
+            return self._round(reply, outcomes, terminated=batch.all_terminate())
+        why_not = await self._consent.ask()
+        if why_not is None:
+            return replace(self._round(reply, outcomes, terminated=False), asks=True)
+        return self._round(reply, self._unasked(outcomes, why_not), terminated=False)
+
+    async def _ran(self, batch: Batch, until: float | None) -> tuple[Outcome, ...]:
+        began = clock.now()
+        try:
+            return await batch.run(until=until)
+        finally:
+            self.seconds += clock.now() - began
+
+    def _unasked(self, outcomes: tuple[Outcome, ...], why: str) -> tuple[Outcome, ...]:
+        """What was to wait does not: nobody was asked."""
+        refused = self._executor.renderer.error(ErrorCode.LIMIT, why)
+        return tuple(
+            replace(outcome, rendered=refused) if outcome.rendered.error is ErrorCode.WAITING else outcome
+            for outcome in outcomes
+        )
+
+    async def agreed(self, decided: Decided, until: float | None, sandbox: str) -> Round:
+        """Run what a person agreed to, exactly as it was shown, and nothing else (M3).
+
+        `sandbox`: names this run's sandbox. What is gone or another tool by now is not run, and the person is told so.
+        """
+        self.count += 1
+        lost = await self._lost_skill(decided)
+        ready = revived(decided, self.catalogue, self._ids.claim, sandbox=sandbox, lost_skill=lost)
+        with self._progress.notice(self._say(Notice.TOOL_RUNNING, tool=_labels(ready)), TOOL_PATIENCE):
+            outcomes = await self._ran(Batch(self._executor, ready), until)
+        changed = [one for one in ready if isinstance(one, Refused)]
+        if changed and self._consent is not None:
+            self._consent.note(self._say(Notice.CONSENT_CHANGED_NOTE, tools=_labels(changed)))
+        self._memory.add(outcomes, agreed_by=decided.by)
+        turn = AssistantTurn("", tuple(one.call for one in outcomes), tuple(one.result for one in outcomes))
+        self._count(outcomes)
+        return Round(turn, _pictures(outcomes), outcomes, False, self._offers())
+
+    async def _lost_skill(self, decided: Decided) -> str | None:
+        """Activate again what ended with the run that asked; the first skill that cannot be (M4)."""
+        entry = next((one for one in self.catalogue if one.kind is Kind.SKILL and one.host_name == ACTIVATE), None)
+        for skill in decided.skills:
+            if entry is None or await self._executor.aside(entry, {"skill_name": skill}, SKILL_SECONDS) is None:
+                return skill
+        return None
 
     async def _with_evidence(
         self, evidence: Evidence, outcomes: tuple[Outcome, ...], until: float | None
@@ -154,10 +210,13 @@ class Rounds:
             provider_fields=reply.provider_fields,
         )
         self._memory.add(outcomes)
+        self._count(outcomes)
+        return Round(turn, _pictures(outcomes), outcomes, terminated, self._offers())
+
+    def _count(self, outcomes: tuple[Outcome, ...]) -> None:
         # What a model calls by a name of its own making may be anything.
         self.tools.update(outcome.entry.label if outcome.entry else UNKNOWN for outcome in outcomes)
-        self.failed += sum(outcome.rendered.error is not None for outcome in outcomes)
-        return Round(turn, _pictures(outcomes), outcomes, terminated, self._offers())
+        self.failed += sum(outcome.rendered.error not in (None, ErrorCode.WAITING) for outcome in outcomes)
 
     def _offers(self) -> ToolSpec | None:
         """The tool for the output of jobs, once there is a job."""
@@ -166,6 +225,22 @@ class Rounds:
             return None
         self.catalogue = self.catalogue.with_own(jobs.JOB_ENTRY)
         return jobs.JOB_SPEC
+
+
+def _activated(outcomes: Sequence[Outcome]) -> list[str]:
+    """The skills that these calls have activated, for this run alone."""
+    activated = (one for one in outcomes if one.entry is not None and one.entry.kind is Kind.SKILL)
+    named = (
+        json.loads(one.call.arguments).get("skill_name")
+        for one in activated
+        if one.ran and one.rendered.error is None and one.entry is not None and one.entry.host_name == ACTIVATE
+    )
+    return [name for name in named if isinstance(name, str)]
+
+
+def _labels(prepared: Sequence[Ready | Refused]) -> str:
+    """Names of the tools for people."""
+    return ", ".join(dict.fromkeys(one.entry.label if one.entry else one.call.name for one in prepared))
 
 
 def _pictures(outcomes: Sequence[Outcome]) -> UserTurn | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -11,14 +11,17 @@ from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 
 from config.settings import Settings
 from runner.channel.answering import Answering, offered, system_line
+from runner.consent.request import PREFIX
 from runner.context import checkpoint as checkpoints
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import View
 from runner.context.coverage import leading
 from runner.context.past import Past, read_past
+from runner.conversation.attachments import Place
 from runner.conversation.current import current_turn, said_in
 from runner.conversation.happened import event_turn, is_message
 from runner.conversation.history import ToolMemoryForm, names_in, units_of
+from runner.conversation.pressed import is_press, press_turn
 from runner.conversation.prompt import Prompt, read_prompt, with_date
 from runner.conversation.record import Record, RecordedCall
 from runner.conversation.retrieval import retrieve
@@ -29,12 +32,9 @@ from runner.host.errors import HostCallFailed
 from runner.host.port import Host
 from runner.sandbox.box import Sandbox
 from runner.small.choice import ranks, reserved_names
-from runner.tools.catalogue import Catalogue, Kind
+from runner.tools.catalogue import ACTIVATE, Catalogue, Kind
 from runner.tools.memory import ToolMemory, unsaid_turns
 from runner.tools.ranking import know
-
-ACTIVATE = "activate"
-"""The Host's tool that loads a skill."""
 
 REGISTER_SKILL = "register_skill"
 """The Host's tool that makes a skill, which can be activated in the same run."""
@@ -76,18 +76,7 @@ async def assemble(
     unsaid = unsaid_turns(ctx.state.conversation) if settings.tools.memory else ()
     skills = _skills(ctx, catalogue)
     lines = tuple(filter(None, [skills, system_line(catalogue, answering)]))
-    question = (
-        event_turn(ctx, sandbox_task.result())
-        if answering is Answering.NOBODY
-        else current_turn(
-            ctx.input,
-            ctx.actor,
-            speakers,
-            knowledge=knowledge_task.result(),
-            places=sandbox_task.result(),
-            aside=sandbox.line,
-        )
-    )
+    question = _question(ctx, speakers, answering, knowledge_task.result(), sandbox_task.result(), sandbox.line)
     # A long history takes tens of milliseconds to make harmless: not in the event loop (Q2).
     view = await asyncio.to_thread(_view, prompt, past, speakers, _Terms(settings, catalogue, lines, unsaid, skills))
     return Assembled(
@@ -100,6 +89,22 @@ async def assemble(
         past=past,
         notes=(*catalogue.notes, *notes, *past.notes),
     )
+
+
+def _question(
+    ctx: RunnerContext,
+    speakers: Speakers,
+    answering: Answering,
+    knowledge: Reference | None,
+    places: Mapping[str, Place],
+    aside: str,
+) -> UserTurn:
+    """What this run answers: a message, an event, or a button that was pressed."""
+    if is_press(ctx, PREFIX):
+        return press_turn(ctx)
+    if answering is Answering.NOBODY:
+        return event_turn(ctx, places)
+    return current_turn(ctx.input, ctx.actor, speakers, knowledge=knowledge, places=places, aside=aside)
 
 
 def _catalogue(ctx: RunnerContext, settings: Settings, *, hide_sandbox: bool) -> Catalogue:
@@ -117,7 +122,7 @@ async def _knowledge(
     ctx: RunnerContext, host: Host, settings: Settings, answering: Answering, notes: list[str]
 ) -> Reference | None:
     """What the bases hold for the message; an event is no question (E1)."""
-    if answering is Answering.NOBODY:
+    if answering is Answering.NOBODY or is_press(ctx, PREFIX):
         return None
     return await retrieve(host, settings.knowledge, ctx.resources, said_in(ctx.input), notes)
 

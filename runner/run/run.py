@@ -29,6 +29,7 @@ from runner.models.pool import Bench
 from runner.models.reply import Reply
 from runner.run.assembly import assemble
 from runner.run.closing import Closing
+from runner.run.consenting import desk_of, is_dead_press, told, with_request
 from runner.run.dump import Dump, Recorder
 from runner.run.ending import answered, hint, stopped
 from runner.run.interrupt import PollBudget, watch
@@ -117,6 +118,9 @@ class _Run:
             say=self._say,
             small_parts=worker.small_parts,
         )
+        self._consent = desk_of(self._around)
+        if self._consent is not None:
+            self._around = replace(self._around, consent=self._consent)
 
     async def drive(self) -> None:
         """Run, and whatever happens post exactly one terminal event. Nothing of the run is left behind."""
@@ -189,6 +193,7 @@ class _Run:
             digests=spent.digests,
             fallbacks=self._bench.lineup.fallbacks_used,
             follow_ups=parts.steering.pulled,
+            consents=told(self._consent.counts) if self._consent is not None else (),
         )
 
     def _missed(self) -> tuple[Event, ...]:
@@ -214,7 +219,8 @@ class _Run:
             around.visible.note(self._say(Notice.DONE))
         notes = (*self._notes_on_answer(ending), *self._notes_on_files(), *self._notes_on_jobs())
         files = tuple(around.sandbox.collected.file_ids)
-        return answered(around.visible, self._say, self._usage(), notes=notes, record=self._record(), file_ids=files)
+        last = answered(around.visible, self._say, self._usage(), notes=notes, record=self._record(), file_ids=files)
+        return last if self._consent is None else with_request(last, around.visible.text, self._consent)
 
     def _notes_on_answer(self, ending: Ending) -> list[str]:
         notes = [self._say(Notice.LENGTH_LIMIT_NOTE)] if ending.cut else []
@@ -308,6 +314,9 @@ class _Run:
 
     async def _work(self) -> Ending:
         around = self._around
+        if self._consent is not None and is_dead_press(around.ctx, self._consent):
+            around.visible.note(self._say(Notice.CONSENT_GONE))
+            return Ending()
         models = authorised(around.settings.model.order, around.settings.model.reasoning, around.ctx.resources.models)
         bench = self._bench = Bench(around.host, Lineup(models), remove_think=around.settings.remove_think)
         start = await assemble(around.ctx, around.host, around.settings, around.sandbox, around.delivery.answering)
@@ -327,6 +336,7 @@ class _Run:
                 clock=clock.now,
                 policy=parts.policy,
                 overhear=self._overhearing(),
+                consent=self._consent,
             ).run()
 
     def _overhearing(self) -> Callable[[Reply, Catalogue], Awaitable[None]] | None:
@@ -341,6 +351,8 @@ class _Run:
         wordless = self._silent(ending)
         # Told before the last look for follow-ups (G1); if one comes, the run goes on and has another line in the end.
         self._tallied = self._tally(WORDLESS if wordless else ANSWERED)
+        if self._consent is not None:
+            await self._consent.tidy()
         await self._closing.settle(*self._tallied.logs(), silent=ending.silent, wordless=wordless)
 
     def _record(self) -> Mapping[str, Json] | None:

@@ -24,7 +24,8 @@ class Tally:
     """The counts of one run. `seconds` in all, and of them waiting for models and for tools.
 
     `turns`: model turns by model id, `tools`: calls by the tool's name for people. `usage` None: no provider
-    said. `summaries` were written by a model, `digests` put together without one.
+    said. `summaries` were written by a model, `digests` put together without one. `consents`: what was asked and agreed
+    to, in words (M).
     """
 
     outcome: str
@@ -41,6 +42,7 @@ class Tally:
     digests: int = 0
     fallbacks: int = 0
     follow_ups: int = 0
+    consents: tuple[str, ...] = ()
 
     def adds_to(self, told: Tally | None) -> bool:
         """Whether there is more to tell than when `told` was made: more was done, or it ended in another way."""
@@ -63,6 +65,7 @@ class Tally:
             _tokens(self.usage),
             _counted(self.compactions, "compaction"),
             _counted(self.fallbacks, "fallback"),
+            *self.consents,
         )
         return f"run: {self.outcome} in {self.seconds:.1f} s: {', '.join(counts)}"
 

@@ -16,6 +16,7 @@ from runner.channel.delivery import Delivery
 from runner.channel.outbox import Outbox
 from runner.channel.steering import Search, Steering
 from runner.channel.visible import Visible
+from runner.consent.desk import Desk
 from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import Context, View, Wishes
@@ -47,7 +48,7 @@ from runner.small.earlier import unanswered
 from runner.small.evidence import ConsoleEvidence
 from runner.small.part import EVERY_PART, Part
 from runner.small.part import Parts as SmallParts
-from runner.tools.execute import Executor, ToolSlots
+from runner.tools.execute import Executor, ToolSlots, open_gate
 from runner.tools.jobs import Jobs
 from runner.tools.memory import ToolMemory
 from runner.tools.results import Renderer, TokenBound
@@ -80,6 +81,7 @@ class Surroundings:
     deadline: Deadline
     say: Callable[..., str]
     small_parts: SmallParts = EVERY_PART
+    consent: Desk | None = None
 
     def warn(self, text: str) -> None:
         """A line for the bot's owner."""
@@ -130,6 +132,8 @@ async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Pa
     around.sandbox.on_lost = lambda: view.withdraw(rounds.withdraw_sandbox())
     own = around.ctx.event.event_id if around.ctx.delivery.automatic_reply else None
     steering = Steering(around.host, start.speakers, own, around.ctx.run_id, _search(around, start))
+    if around.consent is not None:
+        steering.hear, around.consent.more_said = around.consent.hear, steering.more_said
     return Parts(context, view, turns, rounds, steering, start.memory, policy, jobs)
 
 
@@ -228,6 +232,7 @@ def _rounds(around: Surroundings, start: Assembled, jobs: Jobs, ids: CallIds, sk
         around.outbox.post,
         serial=settings.tools.mode is ToolMode.SERIAL,
         jobs=jobs if Part.JOBS in parts else None,
+        gate=around.consent.gate if around.consent is not None else open_gate,
     )
     evidence = ConsoleEvidence() if Part.EVIDENCE in parts else None
-    return Rounds(start.catalogue, executor, around.progress, around.say, ids, start.memory, evidence)
+    return Rounds(start.catalogue, executor, around.progress, around.say, ids, start.memory, evidence, around.consent)

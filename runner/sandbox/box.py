@@ -98,6 +98,11 @@ class Sandbox:
         return not self._lost
 
     @property
+    def key(self) -> str:
+        """The key of the chat's sandbox: runs with the same key share one."""
+        return self._key
+
+    @property
     def line(self) -> str:
         """What the model has to know about files; empty where it can write none or none would be sent."""
         return OUTBOX_LINE.format(outbox=self._outbox) if self._sends and self._tools & _WRITERS else ""

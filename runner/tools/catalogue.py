@@ -19,6 +19,9 @@ from runner.host.events import Json
 from runner.tools.legal_names import TOOL_NAME_CHARACTERS, is_tool_name, stem, with_digest
 from runner.tools.offering import SEEN, Offer, Unofferable
 
+ACTIVATE = "activate"
+"""The Host's tool that loads a skill."""
+
 SANDBOX_TOOLS = frozenset({"exec", "read", "write", "edit", "glob", "grep"})
 """Builtin tools that need a bound Box."""
 

@@ -34,6 +34,15 @@ CallTool = Callable[[str, dict[str, Json]], Awaitable[object]]
 ToolEvent = ToolStarted | ToolFinished | Log
 
 
+Gate = Callable[[Ready], Ready | Refused]
+"""What a call that may run has to pass beside (M2): it stays as it is, or waits, or is refused."""
+
+
+def open_gate(ready: Ready) -> Ready | Refused:
+    """Every call passes."""
+    return ready
+
+
 class ToolSlots:
     """How many calls may be with the Host at once, over all runs of the worker. One object per worker (D2)."""
 
@@ -82,10 +91,12 @@ class Executor:
     run_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CALLS_PER_RUN))
     acted: set[str] = field(default_factory=set)
     noted: set[str] = field(default_factory=set)
+    gate: Gate = open_gate
 
     def batch(self, wanted: Sequence[WantedCall], catalogue: Catalogue) -> Batch:
         """The calls of one turn, read and checked; nothing runs before `Batch.run`."""
-        return Batch(self, _once(prepare(call, catalogue) for call in wanted))
+        prepared = _once(prepare(call, catalogue) for call in wanted)
+        return Batch(self, (self.gate(each) if isinstance(each, Ready) else each for each in prepared))
 
     def note(self, ready: Ready) -> None:
         """What the bot's owner should know of a call, each line once a run."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from runner.conversation.record import KEY, RecordedCall, build, read
+from runner.conversation.record import AGREED, KEY, RecordedCall, build, read
 from runner.host.events import Json
 from runner.host.port import Host
 from runner.tools.execute import Outcome
@@ -23,11 +24,17 @@ class ToolMemory:
     def __init__(self, unsaid: Sequence[Sequence[RecordedCall]], *, wanted: bool) -> None:
         self._unsaid = [tuple(turn) for turn in unsaid] if wanted else []
         self._rounds: list[tuple[Outcome, ...]] = []
+        self._agreed: dict[int, str] = {}
         self._wanted = wanted
         self._owed = bool(self._unsaid)
 
-    def add(self, outcomes: Sequence[Outcome]) -> None:
-        """One round of tools. The loop's own are left out: later runs know nothing of this one's jobs."""
+    def add(self, outcomes: Sequence[Outcome], agreed_by: str | None = None) -> None:
+        """One round of tools. The loop's own are left out: later runs know nothing of this one's jobs.
+
+        `agreed_by`: who consented to these calls (M3).
+        """
+        if agreed_by is not None:
+            self._agreed[len(self._rounds)] = agreed_by
         others = tuple(outcome for outcome in outcomes if outcome.entry is None or not outcome.entry.own)
         if self._wanted and others:
             self._rounds.append(others)
@@ -43,7 +50,8 @@ class ToolMemory:
             self._owed = True  # should the run answer after all, it rides on that answer
 
     def _turns(self) -> list[tuple[RecordedCall, ...]]:
-        return [*self._unsaid, *(tuple(map(_recorded, outcomes)) for outcomes in self._rounds)]
+        rounds = (tuple(map(_recorded, outcomes)) for outcomes in self._rounds)
+        return [*self._unsaid, *(_agreed_to(turn, self._agreed.get(at)) for at, turn in enumerate(rounds))]
 
     async def settle(self, host: Host) -> None:
         """Forget what an earlier run put aside: this run's answer carries it. Raises HostCallFailed."""
@@ -55,6 +63,13 @@ def unsaid_turns(state: Mapping[str, object]) -> tuple[tuple[RecordedCall, ...],
     """The calls an earlier run put aside, from the context's state snapshot; none without a valid record."""
     record = read(state.get(UNSAID_KEY))
     return record.turns if record else ()
+
+
+def _agreed_to(turn: tuple[RecordedCall, ...], by: str | None) -> tuple[RecordedCall, ...]:
+    """The calls with who agreed to them before their results."""
+    if by is None:
+        return turn
+    return tuple(replace(call, result=f"{AGREED.format(by=by)}\n{call.result}") for call in turn)
 
 
 def _recorded(outcome: Outcome) -> RecordedCall:

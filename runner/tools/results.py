@@ -42,6 +42,7 @@ class ErrorCode(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     LIMIT = "limit"
+    WAITING = "waiting"  # for consent (M2)
 
 
 @dataclass(frozen=True, slots=True)
