@@ -19,6 +19,7 @@ from .delivery import Card
 from .faults import Fault
 from .host import TestHost
 from .incoming import Attachment
+from .interactions import CardRefused, InteractionCard
 from .knowledge import Chunk, KnowledgeBase
 from .legality import Rule, Violation, violations
 from .passthrough import PassThroughRunner
@@ -37,8 +38,10 @@ __all__ = [
     "Call",
     "Calls",
     "Card",
+    "CardRefused",
     "Chunk",
     "Fault",
+    "InteractionCard",
     "KnowledgeBase",
     "Language",
     "Model",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .incoming import Incoming
+from .interactions import CAPABILITIES
 from .script import Json
 from .transcript import BOT, WORKSPACE
 from .world import World
@@ -123,6 +124,7 @@ def _delivery(world: World, incoming: Incoming) -> Json:
         "supports_reaction": False,
         "max_message_size": None,
         "platform_capabilities": capabilities,
+        **({"interactions": CAPABILITIES} if world.interactions else {}),
     }
 
 

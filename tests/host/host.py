@@ -20,6 +20,7 @@ from .delivery import Chat
 from .faults import Fault, FaultPlan, Hooks, action_name
 from .host_handler import HostHandler
 from .incoming import Attachment, Incoming
+from .interactions import InteractionCard
 from .knowledge import Chunk, KnowledgeBase
 from .orchestrator import conduct
 from .passthrough import PassThroughRunner
@@ -137,6 +138,7 @@ class TestHost:
         allowed_platform_tools: Sequence[str] = (),
         withheld_apis: Sequence[str] = (),
         workspace_storage: bool = False,
+        interactions: bool = False,
         features: Sequence[str] = ("llm.reasoning_level",),
         idle_limit: float = 300.0,
         hop_limits: Mapping[str, float] | None = None,
@@ -173,6 +175,7 @@ class TestHost:
             allowed_platform_tools=list(allowed_platform_tools),
             withheld_apis=frozenset(withheld_apis),
             workspace_storage=workspace_storage,
+            interactions=interactions,
         )
         self._threaded = threaded_codec
         self._link: _Link | None = None
@@ -219,6 +222,36 @@ class TestHost:
         text = text if text is not None else event_summary({"type": event_type, **(data or {})})
         incoming = Incoming(text=text, event_type=event_type, data=data or {}, source="platform", **who)
         return await self._begin(incoming).wait()
+
+    async def press(self, card: InteractionCard, action: str = "agree", *, sender: str = "u1") -> RunRecord:
+        """A button of a card, and the whole run it starts. Raises CardRefused where the Host starts none."""
+        return await self.start_press(card, action, sender=sender).wait()
+
+    def start_press(self, card: InteractionCard, action: str = "agree", *, sender: str = "u1") -> RunRecord:
+        """The same, without waiting for the run."""
+        submission = self.world.cards.press(card, action, sender)
+        return self.submit(submission, sender=sender, conversation=card.conversation)
+
+    def submit(self, submission: Json, *, sender: str, conversation: str | None) -> RunRecord:
+        """The run of a submission. No press of a person leads to one that the Host did not check: only another plugin
+        can make such a one."""
+        pipeline = self.world.mode == "pipeline"
+        return self._begin(
+            Incoming(
+                text="submitted" if pipeline else submission["action_id"],
+                sender=sender,
+                conversation=conversation,
+                event_type="interaction.submitted",
+                data={"interaction": submission},
+                source="host_adapter" if pipeline else "platform",
+                interaction=submission,
+            )
+        )
+
+    @property
+    def cards(self) -> list[InteractionCard]:
+        """The cards with buttons that runs asked for."""
+        return self.world.cards.all
 
     def steer(
         self,

@@ -41,6 +41,7 @@ class Incoming:
     event_type: str = "message.received"
     data: Json = field(default_factory=dict)
     source: str = "host_adapter"
+    interaction: Json | None = None
     number: int = field(default_factory=lambda: next(_numbers))
     time: int = field(default_factory=lambda: int(time.time()))
 
@@ -88,7 +89,7 @@ class Incoming:
             "text": "".join(texts) or None,
             "contents": parts,
             "attachments": self.attachment_list(references=references),
-            "interaction": None,
+            "interaction": self.interaction,
         }
 
     def row(self, *, images: bool = True) -> tuple[str | None, Json, list[Json]]:
@@ -112,6 +113,9 @@ class Incoming:
     @property
     def subject(self) -> Json:
         kind, launcher_id = self.launcher
+        if self.interaction is not None:
+            data = {"action_id": self.interaction["action_id"]}
+            return {"subject_type": "interaction", "subject_id": self.interaction["interaction_id"], "data": data}
         if not self.platform:
             data = {"launcher_type": kind, "launcher_id": launcher_id, "sender_id": self.sender, "bot_uuid": BOT}
             return {"subject_type": "message", "subject_id": str(self.number), "data": data}

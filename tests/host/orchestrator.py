@@ -11,6 +11,7 @@ from typing import Any
 
 import pydantic
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
+from langbot_plugin.api.entities.builtin.runner.interaction import INTERACTION_REQUESTED_ACTION
 from langbot_plugin.api.entities.builtin.runner.result import (
     ActionRequestedPayload,
     MessageCompletedPayload,
@@ -25,6 +26,7 @@ from langbot_plugin.api.entities.builtin.runner.result import (
 from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 
 from .delivery import Delivered, RunFailed
+from .interactions import CardRefused
 from .plugin import AUTHOR, COMPONENT, NAME, RUNNER_ID
 from .run_record import RunRecord
 from .script import Json
@@ -85,6 +87,8 @@ async def _messages(
             await asyncio.sleep(world.result_seconds)
             if result["type"] == "state.updated":
                 continue
+            if result["type"] == "action.requested" and _card(world, record, result["data"]):
+                continue
             message = journal.normalise(result)
             if message is not None:
                 yield message
@@ -92,6 +96,22 @@ async def _messages(
                 journal.status = "cancelled"
                 record.status_reason = record.status_reason or "cancel_requested"
                 break
+
+
+def _card(world: World, record: RunRecord, data: Json) -> bool:
+    """Whether the action was a card, now in the chat. Raises RunFailed for a card that the Host or the platform
+    refuses (interaction_manager.py:handle_result)."""
+    if data.get("action") != INTERACTION_REQUESTED_ACTION:
+        return False
+    declared = world.manifest
+    if not declared.capabilities.interactions or "request" not in declared.permissions.interactions:
+        raise RunFailed("runner did not declare interaction capability and permission")
+    incoming = record.incoming
+    try:
+        world.cards.request(data.get("payload"), record.run_id, incoming.conversation, incoming.sender)
+    except CardRefused as refusal:
+        raise RunFailed(str(refusal)) from refusal
+    return True
 
 
 async def _received(world: World, record: RunRecord, service: RunnerRuntimeService) -> AsyncGenerator[Json, None]:

@@ -54,6 +54,7 @@ def full_manifest() -> RunnerManifest:
                     "skill_authoring",
                     "interrupt",
                     "steering",
+                    "interactions",
                 ),
                 True,
             ),
@@ -64,6 +65,7 @@ def full_manifest() -> RunnerManifest:
                 "history": ["page", "search"],
                 "events": ["get", "page"],
                 "storage": ["plugin", "workspace"],
+                "interactions": ["request"],
             },
         }
     )

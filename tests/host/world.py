@@ -10,6 +10,7 @@ from langbot_plugin.api.entities.builtin.runner.manifest import RunnerManifest
 
 from .box import Box
 from .incoming import Incoming
+from .interactions import Cards
 from .knowledge import KnowledgeBase
 from .platform import Platform
 from .run_record import RunRecord
@@ -54,6 +55,8 @@ class World:
     allowed_platform_tools: list[str]
     withheld_apis: frozenset[str]
     workspace_storage: bool
+    interactions: bool = False
+    cards: Cards = field(default_factory=Cards)
     transcript: Transcript = field(default_factory=Transcript)
     state: State = field(default_factory=State)
     platform: Platform = field(default_factory=Platform)
