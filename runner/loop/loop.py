@@ -146,6 +146,9 @@ class Loop:
         if decided.calls:
             done = await self._rounds.agreed(decided, self._deadline.wrap_up, self._consent.place.sandbox)
             self._add(done)
+            if not len(self._rounds.catalogue):
+                # The last tool is gone: some providers refuse calls where none is listed, so these become words.
+                self._view.withdraw({call.name for call in done.turn.calls})
             self._policy.ran(done.outcomes)
 
     async def _goes_on_after(self, broken: BrokenOff) -> bool:

@@ -39,7 +39,7 @@ def ran(host: TestHost, tool: str = "pay") -> list[dict[str, Any]]:
 
 def open_keys(host: TestHost, conversation: str = "person_1") -> list[str]:
     """What waits in the state."""
-    return host.state.keys("conversation", conversation, "runner.consent.")[0]
+    return list(host.state.keys("conversation", conversation, "runner.consent.")[0])
 
 
 def last_words(request: ModelRequest) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from langbot_plugin.api.entities.builtin.runner.interaction import InteractionRequest
 
@@ -16,7 +18,7 @@ DONE = Reply("It is paid.")
 GONE = "That request no longer counts"
 
 
-def with_buttons(*replies: Reply | str, **given: object) -> TestHost:
+def with_buttons(*replies: Reply | str, **given: Any) -> TestHost:
     return chat(replies=[Reply("I will pay. ", tool_calls=[PAY]), *(replies or [DONE])], interactions=True, **given)
 
 
@@ -68,7 +70,7 @@ async def test_M3_the_other_button_refuses() -> None:
     run = await host.press(host.cards[0], "refuse")
     assert run.final_text == "Then not."
     await host.say("yes")
-    assert ran(host) == open_keys(host) == []
+    assert (ran(host), open_keys(host)) == ([], [])
 
 
 async def test_M2_a_card_that_fails_changes_nothing_the_calls_go_on_waiting() -> None:
@@ -155,7 +157,7 @@ async def test_M4_an_event_without_buttons_is_refused_at_once() -> None:
     host = agent(config=ASKS, tools=[pay()], replies=[Reply("", tool_calls=[PAY]), "Could not."])
     run = await host.event("group.member_joined", conversation="group_1")
     assert "nobody who could be asked" in run.requests[-1].text
-    assert ran(host) == open_keys(host, "group_1") == []
+    assert (ran(host), open_keys(host, "group_1")) == ([], [])
 
 
 async def test_M4_without_a_conversation_it_is_refused() -> None:

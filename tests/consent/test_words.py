@@ -177,7 +177,7 @@ async def test_M2_what_is_too_large_to_keep_is_refused_with_a_sentence() -> None
     host = chat(replies=[Reply("", tool_calls=[huge]), "Too much."])
     run = await host.say("Pay")
     assert "too large to be asked about" in (run.final_text or "")
-    assert ran(host) == open_keys(host) == []
+    assert (ran(host), open_keys(host)) == ([], [])
 
 
 async def test_M2_the_runs_line_tells_what_was_asked_and_agreed() -> None:
