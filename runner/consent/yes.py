@@ -52,7 +52,7 @@ def is_yes(text: str) -> bool:
 
 
 _AROUND = re.compile(r"^(?:\s*@[^\s@]{1,40}(?=\s))+|(?:\s@[^\s@]{1,40})+\s*$")
-_BREAKS = re.compile(r"[\s.,;:!…~\-–—_/#>()\[\]{}\"'`«»“”‘’、。・，]+")
+_BREAKS = re.compile(r"[\s.,;:!¡…~\-–—_/#>()\[\]{}\"'`«»“”‘’、。・，]+")
 
 
 def _plain(text: str) -> str:

@@ -37,7 +37,7 @@ async def test_M4_a_tool_that_is_gone_is_not_run_and_the_person_is_told() -> Non
     run = await host.say("yes")
     await assert_sound(host, run)
     assert "[Not run, since it is gone or no longer what was shown: pay]" in (run.final_text or "")
-    assert ran(host) == open_keys(host)
+    assert (ran(host), open_keys(host)) == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ METHODS: dict[str, tuple[Method, dict[str, Any]]] = {
     "runs": (lambda host: host.runs(), PAGE),
     "has_taken": (lambda host: host.has_taken(3), {"items": []}),
     "get_state": (lambda host: host.get_state("k"), {"value": None}),
+    "delete_state": (lambda host: host.delete_state("k"), {"success": True}),
     "set_state": (lambda host: host.set_state("k", 1), {"success": True}),
 }
 """Each call a run can make, and an answer to it."""

@@ -38,6 +38,7 @@ METHODS: dict[str, tuple[str, Method]] = {
     "has_taken": ("run_events_page", lambda host: host.has_taken(3)),
     "state_get": ("state_get", lambda host: host.get_state("k")),
     "state_set": ("state_set", lambda host: host.set_state("k", 1)),
+    "state_delete": ("state_delete", lambda host: host.delete_state("k")),
 }
 FAILURES: list[tuple[BaseException, HostFailure]] = [
     (ActionCallError("ActionCallError: no"), HostFailure.REFUSED),
@@ -84,7 +85,8 @@ async def test_Q4_a_bare_time_out_fails_as_host_call_failed(method: str) -> None
 
 
 @pytest.mark.parametrize(
-    "method", [name for name in METHODS if name not in {"stream", "state_set", "state_get", "has_taken"}]
+    "method",
+    [name for name in METHODS if name not in {"stream", "state_set", "state_get", "state_delete", "has_taken"}],
 )
 @pytest.mark.parametrize(
     "odd", [{}, [], "text", 5, {"prompt": 5, "items": 5, "tokens": "x", "message": 5, "run_id": []}], ids=str
@@ -121,6 +123,7 @@ async def test_I1_what_is_not_granted_is_denied_without_a_call() -> None:
         host.call_tool("foreign", {}),
         host.get_state("k"),
         host.set_state("k", 1),
+        host.delete_state("k"),
     ]
     for each in asked:
         with pytest.raises(HostCallFailed) as told:

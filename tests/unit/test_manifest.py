@@ -17,13 +17,14 @@ from tests.unit.discovery import ROOT, RUNNER, listed_runners, load
 
 ALL_CAPABILITIES = {
     *("streaming", "tool_calling", "knowledge_retrieval", "multimodal_input"),
-    *("skill_authoring", "interrupt", "steering"),
+    *("skill_authoring", "interrupt", "steering", "interactions"),
 }
 PERMISSIONS = {
     "models": {"invoke", "stream", "rerank", "count_tokens"},
     "tools": {"detail", "call"},
     "knowledge_bases": {"list", "retrieve"},
     "history": {"page"},
+    "interactions": {"request"},
 }
 MAY_BE_ADDED = {"history": {"search"}, "storage": {"plugin"}}
 """Asked for only once they are used."""
