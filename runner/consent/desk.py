@@ -27,6 +27,7 @@ from runner.consent.request import (
 )
 from runner.consent.verdict import Heard, Verdict, verdict
 from runner.consent.wording import Say, card_of, text_of
+from runner.conversation.names import one_line
 from runner.host.errors import HostCallFailed
 from runner.host.events import CardRequested, Event, StateUpdated
 from runner.host.port import Host
@@ -47,7 +48,7 @@ NOBODY: Final = "not run: a person has to agree to this tool first, and here is 
 TOO_LARGE: Final = "not run: a person has to agree first, and the arguments are too large to be asked about. Send less."
 NOT_SAVED: Final = "not run: a person has to agree first, and the request could not be saved. Say so, and try later."
 SAID_MORE: Final = "not run and nobody asked: somebody has said something meanwhile. Call again if it is still wanted."
-REFUSED: Final = "[Not agreed to, so it was not run and will not be: {tools}. What was said instead:]"
+REFUSED: Final = "[Not agreed to: {tools} was not run and will not be. Answer what was said.]"
 GONE: Final = "[The request to run {tools} no longer counts, and nothing was run. If it is still wanted, call again.]"
 
 _TRIES: Final = 2
@@ -203,8 +204,7 @@ class Desk:
     async def decided(self) -> Decided | None:
         """What came of the open request since the last look; None: nothing."""
         said, self._heard = self._heard, []
-        found = ((one, self._verdict(one)) for one in said)
-        heard, what = next(((one, what) for one, what in found if what is not Verdict.NOTHING), (None, Verdict.NOTHING))
+        heard, what = self._decisive(said)
         request = self._open
         if heard is None or request is None:
             return None
@@ -221,6 +221,13 @@ class Desk:
             await self._forget(request)
             return Decided(told=REFUSED.format(tools=request.names))
         return await self._agreed(request, heard) or gone
+
+    def _decisive(self, said: Sequence[Heard]) -> tuple[Heard | None, Verdict]:
+        """What decides of what was said at once: a no outweighs a yes beside it, for nothing has run yet."""
+        found = [(one, self._verdict(one)) for one in said]
+        decisive = [(one, what) for one, what in found if what is not Verdict.NOTHING]
+        refused = (each for each in decisive if each[1] is Verdict.REFUSED)
+        return next(refused, decisive[0] if decisive else (None, Verdict.NOTHING))
 
     def _verdict(self, heard: Heard) -> Verdict:
         if self._open is None:
@@ -239,7 +246,7 @@ class Desk:
             self.note(self.say(Notice.CONSENT_GONE))
             return None
         self.counts.agreed += len(request.calls)
-        return Decided(request.calls, heard.name, request.sandbox, request.skills)
+        return Decided(request.calls, one_line(heard.name), request.sandbox, request.skills)
 
     async def _forget(self, request: ConsentRequest) -> None:
         """Nobody can agree any more: its key goes, or else what says that it was shown."""

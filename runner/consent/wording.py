@@ -26,14 +26,17 @@ FIELDS: Final = 20
 """Arguments of a call that are told one by one."""
 
 CALLS_CHARACTERS: Final = 8_000
-"""Of all calls together: a card takes 10,000."""
+"""Of all calls together."""
+
+CARD_CHARACTERS: Final = 1_500
+"""The same on a card: LangBot takes 10,000, Telegram 4,096 and Discord 2,000 for all of it."""
 
 _TITLE_CHARACTERS: Final = 500
 
 
-def calls_told(calls: list[HeldCall]) -> str:
-    """Each call with its arguments, one a line, shortened, harmless and without keys."""
-    return clip("\n".join(map(_call_told, calls)), CALLS_CHARACTERS).text
+def calls_told(calls: list[HeldCall], most: int = CALLS_CHARACTERS) -> str:
+    """Each call with its arguments, one a line, shortened, harmless and without keys; at most so many characters."""
+    return clip("\n".join(map(_call_told, calls)), most).text
 
 
 def text_of(request: ConsentRequest, say: Say, *, group: bool, name: str, buttons: bool) -> str:
@@ -44,7 +47,7 @@ def text_of(request: ConsentRequest, say: Say, *, group: bool, name: str, button
 
 def card_of(request: ConsentRequest, say: Say) -> dict[str, Json]:
     """The same as a card with two buttons; it says by itself what would run."""
-    title, told = say(Notice.CONSENT_WANTED), calls_told(request.calls)
+    title, told = say(Notice.CONSENT_WANTED), calls_told(request.calls, CARD_CHARACTERS)
     return {
         "interaction_id": request.key,
         "kind": "confirmation",

@@ -35,6 +35,14 @@ async def test_M2_the_card_comes_after_the_answer_and_names_tool_and_arguments_b
     assert "to: Bob" in asked.fallback_text
 
 
+async def test_M2_a_card_is_short_enough_for_every_platform() -> None:
+    long = Reply("", tool_calls=[ToolCall("pay", {"to": "x" * 9_000}, id=f"c{at}") for at in range(9)])
+    host = chat(replies=[long], interactions=True)
+    await host.say("Pay Bob")
+    (card,) = host.cards
+    assert len(card.request["title"]) + len(card.request["description"]) < 1_800
+
+
 async def test_M2_without_buttons_no_card_is_asked_for() -> None:
     host = chat()
     run = await host.say("Pay Bob")

@@ -124,6 +124,17 @@ async def test_M3_what_was_said_before_the_request_was_shown_is_no_answer_to_it(
     assert run.final_text == "Yes to what?"
 
 
+async def test_M3_a_no_outweighs_a_yes_that_was_said_beside_it() -> None:
+    def both() -> None:
+        host.steer("yes")
+        host.steer("no, wait")
+
+    host = chat(replies=[Reply("", tool_calls=[PAY]), "Then not."])
+    host.when("run_events_page", both)
+    await host.say("Pay Bob")
+    assert ran(host) == []
+
+
 async def test_M3_a_refusal_within_the_run_takes_the_request_back() -> None:
     host = chat(replies=[Reply("", tool_calls=[PAY]), "Then not.", "Hm?"])
     host.when("run_events_page", lambda: host.steer("no, stop"))
