@@ -7,6 +7,7 @@ import json
 import pytest
 
 from components.runner.default import DefaultRunner
+from runner.consent.request import read
 from runner.run import consenting
 from tests.host import Box, Fault, ModelRequest, Reply, Skill, TestHost, Tool, ToolCall
 from tests.runs.scenes import assert_sound, results
@@ -76,6 +77,7 @@ async def test_M5_a_call_that_was_changed_after_it_was_shown_cannot_run() -> Non
     (key,) = open_keys(host)
     stored = host.state.get("conversation", "person_1", key)
     stored["calls"][0]["values"]["amount"] = 5000
+    assert read(key, stored) is None
     host.state.set("conversation", "person_1", key, stored)
     await host.say("yes")
     assert ran(host) == []
