@@ -32,6 +32,9 @@ from runner.host.events import Json
 LEAST_SUMMARY: Final = 40
 """Host tokens below which a summary is not worth its place."""
 
+_LONG: Final = 4
+"""A message of so many pieces is told even where that takes more than one request."""
+
 _LEAST_SECONDS: Final = 0.3
 """Nobody writes a summary in less."""
 
@@ -200,7 +203,7 @@ class Scribes:
             return None
         before, asked = self._patience, self._spent.asked
         bounds = replace(bounds, room=before.limited(bounds.room))
-        made = await self._told(material, bounds, spare, adopt, once=waiting is Waiting.ANSWERED)
+        made = await self._told(material, bounds, spare, adopt)
         if self._timed_out and waiting is Waiting.ANSWERED:
             return made  # two seconds say nothing about a model
         after = self._patience
@@ -223,12 +226,10 @@ class Scribes:
         self._patience = now
         self._note(patience.KEY, now.written())
 
-    async def _told(
-        self, material: Material, bounds: Bounds, spare: int | None, adopt: Adopt | None, *, once: bool
-    ) -> Made | None:
+    async def _told(self, material: Material, bounds: Bounds, spare: int | None, adopt: Adopt | None) -> Made | None:
         """One request, and further ones until what is left may stay, or nobody writes one.
 
-        `spare` None: nothing has to go, so it is enough that any row was told. `once`: in any case one request.
+        `spare` None: nothing has to go, so it is enough that any row was told.
         """
         telling = await asyncio.to_thread(_begin, material, bounds, spare)
         made: Made | None = None
@@ -242,7 +243,7 @@ class Scribes:
             made = telling.goes_on(summary, asked)
             if adopt is not None:
                 await adopt(made)
-            if once or (made.told if spare is None else made.fits(material, spare, bounds)):
+            if made.told if spare is None else made.fits(material, spare, bounds):
                 break
         return made
 
@@ -316,9 +317,9 @@ def _too_much(
     asked = draft(rest, room=room, limit=bounds.limit, prices=bounds.prices, newest=True)
     if not asked.after.left:
         return 0
-    whole = origins[len(asked.after.left) - 1] + 1
-    # One unit that is longer than a request is told in several.
-    return min(whole, stays - 1)
+    last = origins[len(asked.after.left) - 1]
+    # A message that takes most of a request, or more than one, is told in several.
+    return last if origins.count(last) >= _LONG else min(last + 1, stays - 1)
 
 
 def _judged(reply: SummaryReply, asked: Draft, previous: str | None, bounds: Bounds) -> str | Refusal:
