@@ -3,6 +3,7 @@
 `python -m bench.context` measures on the test host, where a summary takes `--summary-seconds`. `--model` plants a fact
 in turn 3 of a long chat instead and lets the model of MODEL_BASE_URL write the summaries and the answer of the last
 turn: it reports how often the fact still stood in that turn's request, and how often the answer named it.
+`--picture FILE` draws who waits over sixty turns as SVG.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from random import Random
 
-from bench import planted_fact
-from bench.table import Row
+from bench import planted_fact, waits
+from bench.table import Row, text_of
 from tests.host import Model, ModelRequest, Reply, RunRecord, Tool, ToolCall
 from tests.runs.long_chats import chats, copied, is_summary, prose, summaries, window
 from tests.runs.scenes import counted, host_with
@@ -139,6 +141,7 @@ def rows() -> Iterator[Row]:
         yield Row("Context", name, "summaries", whole.summaries, cost.summaries)
         yield Row("Context", name, "waiting for summaries", 0, cost.seconds_waited_for_compaction, None, "s")
         yield Row("Context", name, "calls", whole.calls_to_the_host, cost.calls_to_the_host)
+    yield from waits.rows()
 
 
 def table(costs: Sequence[Cost]) -> str:
@@ -174,11 +177,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=60, help="with --model: turns of each chat")
     parser.add_argument("--window", type=int, default=8_000, help="with --model: the window in tokens")
     parser.add_argument("--words", type=int, default=60, help="with --model: words of each message")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw who waits over sixty turns, and nothing else"
+    )
     options = parser.parse_args(arguments)
+    if options.picture is not None:
+        options.picture.write_text(waits.picture(), "utf-8")
+        return 0
     if options.model:
         return planted_fact.main(seeds=options.seeds, turns=options.turns, tokens=options.window, words=options.words)
     costs = asyncio.run(measure(options.summary_seconds))
     print(table(costs))
+    print(text_of(list(waits.rows())))
     print(json.dumps([asdict(cost) for cost in costs]))
     return 0
 

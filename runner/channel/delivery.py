@@ -68,6 +68,11 @@ class Delivery:
         """Whether an empty reply of the model is an answer by now: nobody waits for text."""
         return self.answering is Answering.NOBODY or self.spoke
 
+    @property
+    def is_done(self) -> bool:
+        """Outside a pipeline: whether the person has all of the answer already, or waits for none."""
+        return self.may_be_silent() or self._replier.is_live
+
     def quote(self, visible: Visible) -> None:
         """Where the model wrote nothing, what it sent by itself is what the history keeps (J4)."""
         for text in self._spoken.texts if not visible.shown else ():

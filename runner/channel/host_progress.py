@@ -23,16 +23,19 @@ _GROWTH = 1.5
 """Each further pause is so much longer: the questions hold up the very work that is waited for."""
 
 
-async def caught_up(host: Host, place: int, *, until: float) -> None:
-    """Return once the Host has come to the run's result number `place`, or at `until` (seconds of the event loop).
+async def caught_up(host: Host, place: int, *, until: float) -> int:
+    """Return once the Host has come to the run's result number `place`, or at `until` (seconds of the event loop): how
+    often it was asked, 0 where it did not come to it.
 
     A Host that cannot tell is not asked again: what is lost is time to look for follow-ups, never the answer (Q4).
     """
-    pause = FIRST_PAUSE
+    pause, asked = FIRST_PAUSE, 1
     with suppress(TimeoutError, HostCallFailed):
         async with asyncio.timeout_at(until):
             await asyncio.sleep(pause)
             while not await host.has_taken(place):
-                pause *= _GROWTH
+                pause, asked = pause * _GROWTH, asked + 1
                 await asyncio.sleep(pause)
             await asyncio.sleep(_REST)
+            return asked
+    return 0

@@ -110,6 +110,11 @@ class Outbox:
         self._queue.append(event)
         self._changed.set()
 
+    def post_marked(self, line: Log) -> int:
+        """As `post`; returns the line's place among all results of the run (from 1)."""
+        self.post(line)
+        return self._told + len(self._queue)
+
     def post_later(self, line: Log) -> None:
         """A line that nobody waits for: it goes out behind the first text, or before the last words (D1)."""
         if not self._hushed:

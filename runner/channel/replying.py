@@ -132,6 +132,11 @@ class Replier:
         self._pending = text
         self._go_on()
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the person sees the text grow."""
+        return self._stream.live is True
+
     def say_nothing_more(self) -> None:
         """Keep silent towards the Host from now on: it stops reading at the next thing it hears (G2)."""
         self._post = lambda _event: None

@@ -29,6 +29,10 @@ MAX_BYTES: Final = 256 * 1024
 MAX_SUMMARY: Final = 100_000
 """Characters of a summary that are believed and written."""
 
+MAX_SAID: Final = 500
+"""Messages of people kept word for word (L4)."""
+
+_SPARE_BYTES: Final = 8 * 1024
 MAX_GAPS: Final = 16
 MAX_WINDOWS: Final = 32
 MAX_NOTES: Final = 64 * 1024
@@ -51,7 +55,8 @@ class Checkpoint:
 
     Without a summary both are None. `gaps` stand newest first. `turns` counts what was folded, `summaries` how often,
     `time` is epoch seconds of the last fold, `windows` are the learned windows in tokens by model id (C7), `notes` are
-    anything else that is remembered per conversation.
+    anything else that is remembered per conversation. `said` are the newest messages of people among what was folded,
+    word for word, oldest first (L4).
     """
 
     summary: str = ""
@@ -63,6 +68,7 @@ class Checkpoint:
     time: float = 0.0
     windows: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Json] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
 
     def learn(self, model_id: str, refused: int) -> Checkpoint:
         """The size a model refused (tokens) becomes its window (C7); the smaller one stays."""
@@ -103,6 +109,7 @@ class _Form(BaseModel):
     turns: int = Field(ge=0, le=10**12)
     summaries: int = Field(ge=0, le=10**9)
     time: float = Field(ge=0, le=10**12, allow_inf_nan=False)
+    said: list[str] = Field(default=[], max_length=MAX_SAID)
     windows: dict[_Name, Annotated[int, Field(gt=0, le=10**9)]] = Field(max_length=MAX_WINDOWS)
     notes: dict[_Name, object]
 
@@ -141,6 +148,7 @@ def read(value: Json) -> Checkpoint | None:
         turns=form.turns,
         summaries=form.summaries,
         time=form.time,
+        said=tuple(form.said),
         windows=form.windows,
         notes=_notes(value),
     )
@@ -152,11 +160,12 @@ def _notes(value: Json) -> Mapping[str, Json]:
 
 
 def write(checkpoint: Checkpoint) -> Json:
-    """The state value, below the Host's 256 KiB: notes give way first, then the oldest windows."""
+    """The state value, below the Host's 256 KiB: notes give way first, then the oldest windows, and of what people said
+    the oldest."""
     notes: dict[str, Json] = dict(checkpoint.notes)
-    while notes and len(json.dumps(notes, ensure_ascii=False).encode("utf-8", "replace")) > MAX_NOTES:
+    while notes and _bytes(notes) > MAX_NOTES:
         del notes[next(iter(notes))]
-    return {
+    value: dict[str, Json] = {
         "version": VERSION,
         "summary": _storable(checkpoint.summary),
         "covers_from": checkpoint.covers_from,
@@ -168,6 +177,18 @@ def write(checkpoint: Checkpoint) -> Json:
         "windows": dict(list(checkpoint.windows.items())[-MAX_WINDOWS:]),
         "notes": notes,
     }
+    left = MAX_BYTES - _SPARE_BYTES - _bytes(value)
+    said: list[Json] = []
+    for text in map(sendable, reversed(checkpoint.said[-MAX_SAID:])):
+        left -= _bytes(text) + 2
+        if left < 0:
+            break
+        said.insert(0, text)
+    return {**value, "said": said} if said else value
+
+
+def _bytes(value: Json) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def _storable(summary: str) -> str:

@@ -22,11 +22,14 @@ from runner.context.tokens import Prices
 from runner.conversation.units import Unit, UserTurn, join_users, newest_user
 from runner.host.errors import InputTooLarge
 
-ENOUGH: Final = 0.8
-"""Stubs alone suffice when the request then is below this share of the budget; above it the next turn would compact."""
-
-TAIL: Final = 0.5
+TAIL: Final = 0.3
 """Share of what the fixed part leaves that the recent tail may take, however large the setting."""
+
+SAID: Final = 10
+"""What people said last stands beside a summary, up to this fraction of the input budget (L4)."""
+
+SAID_MOST: Final = 20_000
+"""Host tokens of it at most."""
 
 RESULTS: Final = 8
 """The newest results may always take this fraction of the space: a model that sees none of them would ask again."""
@@ -67,13 +70,19 @@ class Limits:
         """What a new summary may take here: the setting, a fifth of the budget, a third of what is free."""
         return max(0, min(self.summary, self.input // 5, (self.input - fixed.all) // 3))
 
+    @property
+    def said(self) -> int:
+        """What messages of people may take beside a summary (L4)."""
+        return min(self.input // SAID, SAID_MOST)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`older` goes into the summary (original units, oldest first), `kept` is the next request's conversation.
 
     `tokens` is the planned size of the whole request in Host tokens, `summary_room` included where there is a summary.
-    `question` is where this run's first user turn now stands; -1 without one.
+    `question` is where this run's first user turn now stands; -1 without one. `turn`: Host tokens of a turn on average,
+    what people say and the replies to it.
     """
 
     step: Step
@@ -83,6 +92,43 @@ class Plan:
     summary_room: int = 0
     question: int = -1
     clipped: bool = False
+    turn: int = 0
+    order: tuple[tuple[Unit, bool], ...] = ()
+    """All units as they stood, and whether each is among `kept`."""
+    asked: int = 0
+    """Where the question stood among them."""
+
+    def with_rest(self, count: int) -> tuple[tuple[Unit, ...], int]:
+        """`kept` with the newest `count` units of `older` in their places, and where the question then stands."""
+        gone = len(self.older) - count
+        units: list[Unit] = []
+        question = 0
+        for place, (unit, stays) in enumerate(self.order):
+            gone -= not stays
+            if stays or gone < 0:
+                units.append(unit)
+            if place == self.asked:
+                question = len(_input_joined(units)) - 1
+        return _input_joined(units), question
+
+
+def is_full(tokens: int, turn: int, limit: int) -> bool:
+    """Whether a request of so many tokens has no room for another turn of that length: the one threshold that says when
+    to compact (L10). Behind the answer that is done, and stubs alone suffice where it then is not so any more."""
+    return tokens + turn > limit
+
+
+def foldable(
+    units: tuple[Unit, ...], question: int, *, fixed: Fixed, limits: Limits, prices: Prices, full: bool, leaving: int
+) -> int:
+    """How many of the oldest units are folded behind an answer (L1): those that leave the fetch limit and, where the
+    request is `full`, all but a recent tail. What belongs to this run stays: its rows are not written yet."""
+    first = _turn_start(units, min(leaving, question), question)
+    if not full:
+        return first
+    sizes = [prices.unit(unit) for unit in units]
+    kept = _recent_turns(units, sizes, first, question, tail_room(limits, fixed) - sum(sizes[question:]))
+    return min(kept, default=question)
 
 
 def plan(
@@ -98,25 +144,21 @@ def plan(
     """Fit a conversation into the budget.
 
     `summary`: Host tokens of a summary already in the system message. `question`: index of this run's first user turn
-    (default: the newest); user turns from there on always stay. `leaving`: so many of the oldest units have to go into
-    the summary even when all fits, because their rows leave the fetch limit (F6); it is moved to the next user turn.
-    Raises InputTooLarge.
+    (default: the newest); user turns from there on always stay. `leaving`: so many of the oldest units go where
+    anything goes, because their rows leave the fetch limit (F6); it is moved to the next user turn. Raises
+    InputTooLarge.
     """
     asked = newest_user(units) if question is None else question
     sizes = [prices.unit(unit) for unit in units]
     total = fixed.all + summary + sum(sizes)
     first = _turn_start(units, min(leaving, max(asked, 0)), asked)
+    if total <= limits.input:
+        return Plan(Step.KEEP, units, tokens=total, summary_room=summary, question=asked)
     if first == 0:
-        if total <= limits.input:
-            return Plan(Step.KEEP, units, tokens=total, summary_room=summary, question=asked)
         stubbed = _stub_old(units, sizes, limits, fixed)
         tokens = fixed.all + summary + prices.units(stubbed)
-        if tokens <= limits.input * ENOUGH:
+        if not is_full(tokens, min(_turn_size(units, sizes), limits.input // 5), limits.input):
             return Plan(Step.STUB, stubbed, tokens=tokens, summary_room=summary, question=asked)
-    elif total <= limits.input * ENOUGH:
-        room = limits.summary_room(fixed)
-        tokens = fixed.all + room + sum(sizes[first:])
-        return Plan(Step.SUMMARISE, units[first:], units[:first], tokens, room, asked - first)
     frame = _Frame(fixed, limits, prices)
     bare = _with_recent_pictures(units, sizes, tail_room(limits, fixed))
     sizes = [
@@ -143,6 +185,10 @@ def _turn_start(units: tuple[Unit, ...], index: int, asked: int) -> int:
     while 0 < index < asked and not isinstance(units[index], UserTurn):
         index += 1
     return index
+
+
+def _turn_size(units: tuple[Unit, ...], sizes: list[int]) -> int:
+    return sum(sizes) // max(1, sum(isinstance(unit, UserTurn) for unit in units))
 
 
 def _stub_old(units: tuple[Unit, ...], sizes: list[int], limits: Limits, fixed: Fixed) -> tuple[Unit, ...]:
@@ -180,7 +226,10 @@ def _summarise(units: tuple[Unit, ...], sizes: list[int], first: int, asked: int
         fitted, dropped = _fit(kept, frame.limits.input - frame.fixed.all - room, frame)
     tokens = frame.fixed.all + room + frame.prices.units(fitted)
     step = Step.SUMMARISE if older or dropped else Step.STUB
-    return Plan(step, fitted, older + dropped, tokens, room, question, clipped=fitted != kept)
+    start = max(asked, 0)
+    order = tuple((unit, index in kept_indexes) for index, unit in enumerate(units))
+    turn = _turn_size(units, sizes)
+    return Plan(step, fitted, older + dropped, tokens, room, question, fitted != kept, turn, order, start)
 
 
 def _kept(units: tuple[Unit, ...], sizes: list[int], first: int, asked: int, room: int) -> set[int]:

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Final
 
 from callformats import without_thoughts
-from runner.context.clipping import clip_tokens
-from runner.context.digest import SECTIONS, condense, digest, without_earlier
+from runner.context.clipping import LEAST_TEXT, clip_tokens
+from runner.context.digest import SECTIONS, condense, without_earlier
 from runner.context.identifiers import identifiers
 from runner.context.substance import Substance, names_what_was_told, substance_of
 from runner.context.tokens import Prices
@@ -77,18 +77,21 @@ class Refusal(StrEnum):
 class Material:
     """What one summary is made from: `before` is older than the summary so far, `after` is newer; oldest first each.
 
-    `before_span` are the rows read for `before`, those that made no unit included.
+    `before_span` are the rows read for `before`, those that made no unit included. `shortened` stands for older steps
+    that are not told. `durable` False: the rows cannot be read again.
     """
 
     previous: str | None
     after: tuple[Unit, ...] = ()
     before: tuple[Unit, ...] = ()
     before_span: Span | None = None
+    shortened: str = ""
+    durable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A summary request and what it holds. The rest did not fit: it stays in the gap or becomes a digest."""
+    """A summary request and what it holds. The rest did not fit: it is told by the next one, or stays where it is."""
 
     request: Request
     after: Excerpt
@@ -102,25 +105,24 @@ class Draft:
         return (*self.before.told, *self.after.told)
 
 
-def draft(material: Material, *, room: int, limit: int, prices: Prices, keep_all: bool = False) -> Draft:
+def draft(material: Material, *, room: int, limit: int, prices: Prices, newest: bool = False) -> Draft:
     """The request for a summary of about `limit` tokens; the request itself takes at most `room` Host tokens.
 
-    Newest part first: units of `after`, then of `before`. With `keep_all` units that do not fit and that no transcript
-    holds are told as a digest, because nobody could read them again.
+    From where the summary so far ends, both ways: the oldest units of `after` that fit, so that none is left out
+    between it and what stays (L2); once all are told, the newest of `before`.
     """
-    system = System(
-        (Text(_TASK.format(sections="\n".join(f"  {name}" for name in SECTIONS), words=max(40, limit // 2))),)
-    )
-    left = room - prices.system(system) - 60
+    system = _system(limit)
+    left = _material_room(system, room, prices)
     previous = clip_tokens(harmless(material.previous or ""), max(1, left // 2), prices.text)
-    left -= prices.text(previous)
-    after, lost = _told(material.after, left, prices, keep_all)
-    left -= after.tokens + prices.text(lost)
-    before = excerpt(material.before, left, prices) if not after.left else Excerpt("", (), material.before, 0)
+    left -= prices.text(previous) + prices.text(material.shortened)
+    after = excerpt(material.after, left, prices, newest=newest)
+    left -= after.tokens
+    nothing = Excerpt("", (), material.before, 0)
+    before = nothing if after.left else excerpt(material.before, left, prices, newest=True)
     blocks = (
         ("part of the chat from before the memory so far", before.text),
         ("memory so far", previous),
-        ("earlier steps, shortened", lost),
+        ("earlier steps, shortened", material.shortened),
         ("part of the chat", after.text),
     )
     text = "\n\n".join(_block(name, body) for name, body in blocks if body) + f"\n\n{_WRITE_NOW}"
@@ -128,14 +130,18 @@ def draft(material: Material, *, room: int, limit: int, prices: Prices, keep_all
     return Draft(Request(system, (UserTurn((Text(text),)),)), after, before, replaced)
 
 
-def _told(units: tuple[Unit, ...], room: int, prices: Prices, keep_all: bool) -> tuple[Excerpt, str]:
-    told = excerpt(units, room, prices)
-    orphans = tuple(unit for unit in told.left if keep_all or unit.span is None)
-    if not orphans:
-        return told, ""
-    told = excerpt(units, room * 4 // 5, prices)
-    orphans = tuple(unit for unit in told.left if keep_all or unit.span is None)
-    return told, digest(orphans, previous=None, limit=room - told.tokens, price=prices.text)
+def piece_room(room: int, limit: int, prices: Prices) -> int:
+    """Host tokens that a request of at most `room` always has for one unit, however long the summary so far is."""
+    return max(LEAST_TEXT, _material_room(_system(limit), room, prices) // 4)
+
+
+def _system(limit: int) -> System:
+    sections = "\n".join(f"  {name}" for name in SECTIONS)
+    return System((Text(_TASK.format(sections=sections, words=max(40, limit // 2))),))
+
+
+def _material_room(system: System, room: int, prices: Prices) -> int:
+    return room - prices.system(system) - 60
 
 
 def _block(name: str, body: str) -> str:

@@ -26,12 +26,13 @@ class Patience:
     """`failed`: compactions in a row for which no model wrote a summary; `rest`: so many more go without asking.
 
     `room`: tokens a summary request may take since a larger one took too long or was refused; None: only the budget's
-    limit.
+    limit. `hung`: somebody waited for a summary in vain; in the next run nobody does (L6).
     """
 
     failed: int = 0
     rest: int = 0
     room: int | None = None
+    hung: bool = False
 
     def limited(self, room: int) -> int:
         """Of the tokens a summary request might take, those it may."""
@@ -47,17 +48,18 @@ class Patience:
             return Patience()
         return Patience(room=2 * self.room)
 
-    def disappointed(self) -> Patience:
+    def disappointed(self, *, hung: bool = False) -> Patience:
         """No model wrote one. The first time may be chance; then the rests grow to 1, 3, 7 and 15 compactions."""
         failed = self.failed + 1
-        return replace(self, failed=failed, rest=min(2 ** min(failed - 1, 10) - 1, _LONGEST_REST))
+        return replace(self, failed=failed, rest=min(2 ** min(failed - 1, 10) - 1, _LONGEST_REST), hung=hung)
 
     def was_too_much(self, tokens: int) -> Patience:
         """A model did not answer a request for so many tokens in time, or refused its length: half from now on."""
         return replace(self, room=max(LEAST_ROOM, self.limited(tokens) // 2))
 
     def written(self) -> Json:
-        return {"failed": self.failed, "rest": self.rest, "room": self.room}
+        written: dict[str, Json] = {"failed": self.failed, "rest": self.rest, "room": self.room}
+        return {**written, "hung": True} if self.hung else written
 
 
 def read(stored: Json) -> Patience:
@@ -65,7 +67,8 @@ def read(stored: Json) -> Patience:
     if not isinstance(stored, dict):
         return Patience()
     failed, rest, room = (_count(stored.get(name)) for name in ("failed", "rest", "room"))
-    return Patience(failed or 0, min(rest or 0, _LONGEST_REST), None if room is None else max(LEAST_ROOM, room))
+    room = None if room is None else max(LEAST_ROOM, room)
+    return Patience(failed or 0, min(rest or 0, _LONGEST_REST), room, hung=stored.get("hung") is True)
 
 
 def _count(value: Json) -> int | None:

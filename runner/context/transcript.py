@@ -57,7 +57,7 @@ def _exchange(call: ToolCall, result: ToolResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """`text`: the newest units that fit, oldest first; `told`: these units; `left`: older ones without room."""
+    """`text`: the units that fit, oldest first; `told`: these units; `left`: their neighbours without room."""
 
     text: str
     told: tuple[Unit, ...]
@@ -65,20 +65,20 @@ class Excerpt:
     tokens: int
 
 
-def excerpt(units: tuple[Unit, ...], room: int, prices: Prices) -> Excerpt:
-    """The newest units as text in at most `room` Host tokens. One unit above half of it is cut to that half, never to
-    less than says something.
-
-    With room for more than a few words, at least the newest unit is told, so that folding always gets on.
+def excerpt(units: tuple[Unit, ...], room: int, prices: Prices, *, newest: bool = False) -> Excerpt:
+    """The oldest units (or the newest) that fit `room` Host tokens, as text. One unit above half of it is cut to that
+    half, never to less than says something; `pieces` makes of a long unit some that need no cut.
     """
     lines: list[str] = []
     left = room
-    for unit in reversed(units):
+    for unit in reversed(units) if newest else units:
         line = clip_tokens(render(unit), max(LEAST_TEXT, room // 2), prices.text)
         cost = prices.text(line) + 2
         if cost > left:
             break
         left -= cost
         lines.append(line)
-    split = len(units) - len(lines)
-    return Excerpt("\n\n".join(lines[::-1]), units[split:], units[:split], room - left)
+    split = len(units) - len(lines) if newest else len(lines)
+    older, newer = units[:split], units[split:]
+    told, untold = (newer, older) if newest else (older, newer)
+    return Excerpt("\n\n".join(lines[::-1] if newest else lines), told, untold, room - left)

@@ -165,7 +165,8 @@ def _both(first: Span | None, second: Span | None) -> Span | None:
     return Span(first.first, second.last)
 
 
-_BETWEEN: Final = AssistantTurn("…")
+BETWEEN: Final = AssistantTurn("…")
+"""A reply of nearly nothing, where one has to stand."""
 
 
 class Alternation:
@@ -185,7 +186,7 @@ class Alternation:
         for unit in units:
             joined = self._joined(result[-1], unit) if result else None
             if not joined and isinstance(unit, UserTurn) and result and _ends_with_results(result[-1]):
-                result.append(_BETWEEN)
+                result.append(BETWEEN)
             result[-1 if joined else len(result) :] = [joined or unit]
         return tuple(result)
 

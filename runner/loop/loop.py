@@ -89,7 +89,7 @@ class Loop:
         rounds: Rounds,
         steering: FollowUps,
         deadline: Deadline,
-        settle: Callable[[Ending], Awaitable[None]],
+        settle: Callable[[Ending], Awaitable[UserTurn | None]],
         *,
         max_rounds: int,
         clock: Callable[[], float],
@@ -114,7 +114,8 @@ class Loop:
     async def run(self) -> Ending:
         """Runs to the end of the conversation's turn.
 
-        What has to be settled before the end comes before the last pull; after that nothing is awaited (G1).
+        What has to be settled before the end comes before the last pull; after that nothing is awaited (G1). What was
+        said while it was settled makes the run go on (L1).
         """
         await self._mind_consent()
         while True:
@@ -127,9 +128,8 @@ class Loop:
                 continue
             self._steering.answered()
             going_on, ending = await self._after(reply)
-            if not going_on:
-                await self._settle(ending)
-            said = await self._steering.pull()
+            said = None if going_on else await self._settle(ending)
+            said = said or await self._steering.pull()
             if said is not None:
                 self._hear(said)
                 await self._mind_consent()

@@ -62,6 +62,20 @@ class RunView:
         view = self._view
         return Request(view.system, (*view.opening, *view.units), view.tools)
 
+    @property
+    def standing(self) -> View:
+        """The conversation as it stands now."""
+        return self._view
+
+    @property
+    def tokens(self) -> int:
+        """Host tokens of the last request."""
+        return self._tokens
+
+    def go_on_from(self, view: View) -> None:
+        """The same conversation without what was folded."""
+        self._view = view
+
     def add(self, unit: Unit) -> None:
         """Append a unit. Neighbouring user turns of this run become one; those of earlier runs stay by themselves."""
         units = self._view.units
@@ -113,7 +127,7 @@ class RunView:
         self._take_out_gone()
         reduced = self._for(without)
         view = self._sent(reduced, without)
-        fitted = await self._context.fit(view, model=model_id, budget=self._budget(model_id), visible=visible)
+        fitted = await self._context.fit(view, model=model_id, budget=self.budget(model_id), visible=visible)
         self._go_on_from(fitted.view, view, reduced)
         self._tokens, self._asked = fitted.tokens, model_id
         self._images_left_out = Step.PICTURES in without and Step.PICTURES in steps_in(self.whole)
@@ -149,6 +163,7 @@ class RunView:
             system=replace(view.system, parts=reduced.parts(view.system.parts)),
             opening=reduced.units(view.opening),
             units=reduced.units(view.units),
+            before=reduced.units(view.before),
             question=question,
             leaving=len(reduced.units(view.units[: view.leaving])),
         )
@@ -161,12 +176,12 @@ class RunView:
         if sent is whole:
             self._view = fitted
             return
-        units, question = fitted.units, fitted.question
+        units, before, question = fitted.units, fitted.before, fitted.question
         if reduced is not None:
-            units = reduced.back(fitted.units)
+            units, before = reduced.back(fitted.units), reduced.back(fitted.before)
             question = None if question is None else len(reduced.back(fitted.units[: question + 1])) - 1
         kept = replace(fitted, system=whole.system, opening=whole.opening, tools=whole.tools)
-        self._view = replace(kept, units=units, question=question)
+        self._view = replace(kept, units=units, before=before, question=question)
 
     def _tools(self, without: Collection[Step]) -> tuple[ToolSpec, ...]:
         if Step.TOOLS in without:
@@ -191,22 +206,22 @@ class RunView:
 
     def may_tighten(self, model_id: str) -> bool:
         """Whether this model's budget was not halved yet: that happens once a run."""
-        return self._budget(model_id).cap is None
+        return self.budget(model_id).cap is None
 
     def tighten(self, failure: ModelFailed) -> None:
         """After a refusal that reads like overflow: the model's budget is half of what was counted (C7)."""
         if self._kind_of(failure) is Overflow.CLOSE and failure.cause not in RETRYABLE_TROUBLES:
             self._suspected = failure.model_id, self._tokens
-        self._budgets[failure.model_id] = self._budget(failure.model_id).tighter(self._tokens)
+        self._budgets[failure.model_id] = self.budget(failure.model_id).tighter(self._tokens)
 
     def _kind_of(self, failure: ModelFailed) -> Overflow:
-        budget = self._budget(failure.model_id)
+        budget = self.budget(failure.model_id)
         return recognise(failure.text, counted=self._tokens, window=budget.window, reserve=budget.reserve)
 
     def widen(self, model_id: str) -> bool:
         """Disbelieve a window learned in an earlier run, once: not even what cannot be cut fits into it, so either the
         refusal meant something else, or this one comes to the same. False: none was learned."""
-        budget = self._budget(model_id)
+        budget = self.budget(model_id)
         if budget.wider is None or budget.cap is not None:
             return False
         self._budgets[model_id] = budget.wider
@@ -215,13 +230,14 @@ class RunView:
 
     def is_narrowed(self, model_id: str) -> bool:
         """Whether a model's budget is smaller than set, since it refused a request in this run or an earlier one."""
-        return self._budget(model_id).narrowed
+        return self.budget(model_id).narrowed
 
     def share(self, part: float) -> int:
         """So many tokens are a part of the input budget of the model that was asked last."""
-        return int(self._budget(self._asked).input * part)
+        return int(self.budget(self._asked).input * part)
 
-    def _budget(self, model_id: str) -> Budget:
+    def budget(self, model_id: str) -> Budget:
+        """What a request for this model may hold."""
         return self._budgets.get(model_id) or self._budget_of(model_id)
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 from runner.channel.host_progress import caught_up
 from runner.context import checkpoint as checkpoints
 from runner.context.past import holds_row
+from runner.conversation.units import UserTurn
 from runner.host import clock
 from runner.host.errors import HostCallFailed
 from runner.host.events import Json, Log
+from runner.run.late_fold import LateFold
 from runner.run.setup import Parts, Surroundings
 
 _SAVE_LIMIT = 1.5
@@ -28,23 +30,31 @@ _BUSY_COLLECT_LIMIT = 5.0
 _CATCH_UP_LIMIT = 1.5
 """Seconds that showing the answer may keep the run open: a Host slower than that is not waited for."""
 
+_STANDS = Log("context: the answer stands", "debug")
+"""Behind the whole text: once the Host has come to this, it has shown it."""
+
 
 class Closing:
     """Settles one run. A failure here costs memory, never the answer (Q4)."""
 
-    def __init__(self, around: Surroundings, parts: Parts) -> None:
+    def __init__(self, around: Surroundings, parts: Parts, late: LateFold) -> None:
         self._around = around
         self._parts = parts
+        self._late = late
         self._deadline = around.deadline
         self._saving = False
 
-    async def settle(self, *lines: Log, silent: bool, wordless: bool) -> None:
+    async def settle(
+        self, lines: Callable[[], Sequence[Log]], *, silent: bool, wordless: bool, folds: bool
+    ) -> UserTurn | None:
         """Everything that comes before the last look for follow-ups, the log included (G1).
 
         `lines` tell what the run came to. `silent`: the tools asked to end here; `wordless`: nothing will be sent, so
-        the record cannot ride on it (D5).
+        the record cannot ride on it (D5). `folds`: the conversation may be folded behind the answer. What somebody said
+        meanwhile is returned, and the run goes on (L1).
         """
-        mark = self._around.outbox.flush(*lines)
+        folds = folds and self._late.is_due()
+        mark = self._around.outbox.flush(*([_STANDS] if folds else lines()))
         if not silent or self._around.visible.shown:
             await self._around.sandbox.collect(self._collect_until())
         try:
@@ -54,10 +64,20 @@ class Closing:
                 await self._parts.memory.settle(self._around.host)
         except HostCallFailed as failure:
             self._around.warn(f"the record of tools could not be kept: {failure}")
+        if folds and (said := await self._late.run(mark)) is not None:
+            return said
         saved = await self._save_checkpoint()
-        if mark is not None and not saved and self._may_wait_for_the_host():
+        if folds:
+            for line in lines():
+                self._around.outbox.post(line)
+        elif mark is not None and not saved and self._may_wait_for_the_host():
             until = min(clock.now() + _CATCH_UP_LIMIT, self._latest())
             await caught_up(self._around.host, mark, until=until)
+        return None
+
+    async def closed(self) -> None:
+        """Leave no fold behind."""
+        await self._late.closed()
 
     def _may_wait_for_the_host(self) -> bool:
         """Where files were fetched, as where a checkpoint was saved, showing the text took no longer (Q1)."""

@@ -16,6 +16,8 @@ from config.settings import Settings
 from runner.channel.delivery import Delivery
 from runner.channel.outbox import Outbox
 from runner.channel.visible import Visible
+from runner.context.save_marks import SaveMarks
+from runner.conversation.units import UserTurn
 from runner.host import clock
 from runner.host.cancellation import closed, is_cancelled
 from runner.host.deadline import Deadline, deadline_for
@@ -27,12 +29,14 @@ from runner.loop.progress import Progress
 from runner.models.fallback_order import Lineup, authorised
 from runner.models.pool import Bench
 from runner.models.reply import Reply
+from runner.run import late_fold
 from runner.run.assembly import assemble
 from runner.run.closing import Closing
 from runner.run.consenting import desk_of, is_dead_press, told, with_request
 from runner.run.dump import Dump, Recorder
 from runner.run.ending import answered, hint, stopped
 from runner.run.interrupt import PollBudget, watch
+from runner.run.late_fold import LateFold
 from runner.run.run_stats import ANSWERED, WORDLESS, Tally, accounted, outcome_of
 from runner.run.setup import Parts, Surroundings, make_parts
 from runner.sandbox.box import Sandbox
@@ -49,12 +53,13 @@ _CLOSING_LIMIT = 0.5
 
 
 class Worker:
-    """What all runs of this process share: limits, never data of a run (G4)."""
+    """What all runs of this process share: limits, never data of a run (G4), nothing of a chat but when to try (L9)."""
 
     def __init__(self, small_parts: SmallParts = EVERY_PART) -> None:
         self.small_parts = small_parts
         self.polls = PollBudget(clock.now)
         self.tool_slots = ToolSlots()
+        self.save_marks = SaveMarks(clock.now)
 
 
 async def run(
@@ -116,6 +121,7 @@ class _Run:
             ),
             deadline=self._deadline,
             say=self._say,
+            save_marks=worker.save_marks,
             small_parts=worker.small_parts,
         )
         self._consent = desk_of(self._around)
@@ -134,6 +140,8 @@ class _Run:
             await closed(watching)
             if self._parts is not None:
                 await self._parts.turns.closed()
+            if self._closing is not None:
+                await self._closing.closed()
 
     async def _outcome(self, work: asyncio.Task[Ending], watching: asyncio.Task[None]) -> tuple[Event, ...]:
         """The last events, whatever the work comes to."""
@@ -323,7 +331,8 @@ class _Run:
         if start.notes:
             around.outbox.post_later(Log("; ".join(start.notes), "warning"))
         parts = self._parts = await make_parts(around, start, bench)
-        self._closing = Closing(around, parts)
+        known = start.checkpoint.notes.get(late_fold.KEY) if start.checkpoint else None
+        self._closing = Closing(around, parts, LateFold(around, parts, lambda: bench.current.id, known))
         async with parts.jobs.kept():
             return await Loop(
                 parts.view,
@@ -345,15 +354,21 @@ class _Run:
             return None
         return Recorder(Dump(), lambda line: self._around.outbox.post(Log(line)), self._around.warn).hear
 
-    async def _settle(self, ending: Ending) -> None:
+    async def _settle(self, ending: Ending) -> UserTurn | None:
         if self._closing is None:
-            return
+            return None
         wordless = self._silent(ending)
-        # Told before the last look for follow-ups (G1); if one comes, the run goes on and has another line in the end.
-        self._tallied = self._tally(WORDLESS if wordless else ANSWERED)
         if self._consent is not None:
             await self._consent.tidy()
-        await self._closing.settle(*self._tallied.logs(), silent=ending.silent, wordless=wordless)
+
+        def lines() -> tuple[Log, ...]:
+            # Told before the last look for follow-ups (G1); if one comes, the run has another line in the end.
+            self._tallied = self._tally(WORDLESS if wordless else ANSWERED)
+            return self._tallied.logs()
+
+        # A run that the policy stopped has nothing to wait for; one that asked for consent is over at once (M3).
+        folds = ending.stop is None and not (self._consent is not None and self._consent.counts.asked)
+        return await self._closing.settle(lines, silent=ending.silent, wordless=wordless, folds=folds)
 
     def _record(self) -> Mapping[str, Json] | None:
         return self._closing.record() if self._closing else None

@@ -21,6 +21,7 @@ from runner.context.budget import Budget
 from runner.context.checkpoint import Checkpoint
 from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
+from runner.context.save_marks import SaveMarks
 from runner.context.summary import Summarise, SummaryReply
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.call_ids import CallIds
@@ -43,6 +44,7 @@ from runner.models.runaway import Runaway, Watch
 from runner.models.waiting import FirstEvent
 from runner.run.assembly import Assembled
 from runner.sandbox.box import Sandbox
+from runner.sandbox.key import chat_of
 from runner.small.choice import policy_of
 from runner.small.earlier import unanswered
 from runner.small.evidence import ConsoleEvidence
@@ -59,7 +61,11 @@ WINDOW_KEY = "model_context_window_tokens"
 _SKILL_SHARE = 0.25
 """Of the input budget, what the text of one skill may take (D4)."""
 
-_SUMMARY_SHARE = 0.5
+_SUMMARY_SHARE = 1 / 3
+"""Of the time left, what summaries may take."""
+
+_SUMMARY_SECONDS = 45.0
+"""How long somebody may wait for the summaries of one compaction (L6)."""
 
 _SEARCH_SHARE = 0.5
 """Of the time left, what the search for a follow-up may take."""
@@ -80,6 +86,7 @@ class Surroundings:
     sandbox: Sandbox
     deadline: Deadline
     say: Callable[..., str]
+    save_marks: SaveMarks
     small_parts: SmallParts = EVERY_PART
     consent: Desk | None = None
 
@@ -177,11 +184,14 @@ def _policy(around: Surroundings, start: Assembled, context: Context) -> Policy:
 
 async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:
     apis, limits = around.ctx.context.available_apis, around.settings.context
-    return Context(
+    chat = chat_of(around.ctx)
+    name = f"{chat.bot} {chat.own}"
+    writers = bench.writers() if around.save_marks.may_ask(name) else ()
+    context = Context(
         meter=Meter(bench.count),
         ruler=Ruler(await load_tokenizer()),
         wishes=Wishes(limits.keep_recent_tokens, limits.summary_tokens),
-        summarisers=[_summariser(write, around.deadline) for write in bench.writers()],
+        summarisers=[_summariser(write, around.deadline) for write in writers],
         now=time.time,
         log=lambda line: around.outbox.post(Log(line)),
         checkpoint=start.checkpoint,
@@ -189,14 +199,23 @@ async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Cont
         durable=apis.state and apis.history_page,
         unread=start.past.unread,
         empty=start.past.empty,
+        patience=partial(_patience, around.deadline),
     )
+    context.heard_of_saving = lambda saved: around.save_marks.heard(name, saved=saved)
+    return context
+
+
+def _patience(deadline: Deadline) -> float:
+    """Seconds that somebody may wait for summaries from now on (L6)."""
+    left = deadline.share(clock.now(), _SUMMARY_SHARE)
+    return _SUMMARY_SECONDS if left is None else min(_SUMMARY_SECONDS, left)
 
 
 def _summariser(write: Writer, deadline: Deadline) -> Summarise:
     """A model as the context wants one for summaries (F5).
 
-    A person waits for it, with the question unanswered: it gets half of the time that is left, and is left itself once
-    it repeats itself or grows longer than what it is made from.
+    It gets a third of the time that is left, and is left itself once it repeats itself or grows longer than what it is
+    made from.
     """
 
     async def summarise(request: Request) -> SummaryReply:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.context.budget import Budget
-from runner.context.planner import ENOUGH, Fixed, Limits, Plan, Step, plan, tail_room
+from runner.context.planner import Fixed, Limits, Plan, Step, foldable, is_full, plan, tail_room
 from runner.context.tokens import Prices
 from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn, newest_user
 from runner.host.errors import InputTooLarge
@@ -80,7 +80,7 @@ def test_F4_stubs_come_first_and_are_often_enough() -> None:
     ]
     assert len(stubbed) >= 4
     assert "characters" in stubbed[0].results[0].text
-    assert made.tokens <= limits(12_000).input * ENOUGH
+    assert made.tokens <= limits(12_000).input
 
 
 def test_F3_the_older_part_goes_and_a_recent_tail_of_whole_turns_stays() -> None:
@@ -173,12 +173,48 @@ def test_F7_pictures_that_leave_no_room_for_words_end_in_one_clear_error() -> No
         plan((turn,), fixed=Fixed(50), limits=limits(4_000), prices=PRICES)
 
 
-def test_F6_rows_that_leave_the_fetch_limit_are_folded_though_the_budget_is_free() -> None:
+def folded(units: tuple[Unit, ...], question: int, *, full: bool, leaving: int = 0) -> int:
+    return foldable(units, question, fixed=Fixed(50), limits=limits(8_000), prices=PRICES, full=full, leaving=leaving)
+
+
+def test_L1_rows_that_leave_the_fetch_limit_are_folded_up_to_the_next_turn_of_a_person() -> None:
     units = exchange(20, "q", "a")
-    made = plan(units, fixed=Fixed(50), limits=limits(200_000), prices=PRICES, leaving=9)
-    assert made.step is Step.SUMMARISE
-    assert made.older == units[:10]
-    assert made.kept == units[10:]
+    assert plan(units, fixed=Fixed(50), limits=limits(200_000), prices=PRICES, leaving=9).step is Step.KEEP
+    assert folded(units, 38, full=False, leaving=9) == 10
+    assert folded(units, 38, full=False) == 0
+    assert folded(units, 6, full=False, leaving=9) == 6, "never what belongs to this run"
+
+
+def test_L1_a_full_request_is_folded_to_a_recent_tail_of_whole_turns() -> None:
+    units = exchange(30, "question " * 60, "answer " * 60)
+    count = folded(units, 58, full=True)
+    assert 30 < count < 58 and isinstance(units[count], UserTurn)
+    assert PRICES.units(units[count:]) <= tail_room(limits(8_000), Fixed(50))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "turn", "full"), [(5_000, 900, False), (5_100, 900, False), (5_101, 900, True), (6_000, 0, False)]
+)
+def test_L10_one_threshold_says_when_to_compact(tokens: int, turn: int, full: bool) -> None:
+    assert is_full(tokens, turn, 6_000) is full
+
+
+def test_L2_what_a_summary_did_not_take_in_comes_back_to_its_place() -> None:
+    units = exchange(60, "question " * 60, "answer " * 60)
+    made = plan(units, fixed=Fixed(200), limits=limits(8_000), prices=PRICES)
+    for count in (0, 1, 7, len(made.older)):
+        kept, question = made.with_rest(count)
+        assert kept == units[len(made.older) - count :]
+        assert kept[question] is units[-1]
+
+
+def test_L2_steps_of_this_run_come_back_behind_its_question() -> None:
+    steps = tuple(tool_turn("row of data 12345 " * 60, number, text="I look. " * 60) for number in range(30))
+    units = (*exchange(5, "question " * 60, "answer " * 60), *steps)
+    made = plan(units, fixed=Fixed(200), limits=limits(8_000), prices=PRICES)
+    kept, question = made.with_rest(3)
+    assert kept == (units[10], *made.older[-3:], *made.kept[1:])
+    assert kept[question] is units[10]
 
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))

@@ -14,6 +14,7 @@ from runner.context.compaction import Context, View, Wishes
 from runner.context.coverage import leading
 from runner.context.meter import Meter
 from runner.context.paging import History, PageCall, Paging
+from runner.context.summarisers import Waiting
 from runner.context.summary import SummaryReply
 from runner.conversation.request import Request
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
@@ -165,6 +166,8 @@ class World:
         assert self.counts - before <= 4
         newest = fitted.request.units[-1]
         assert isinstance(newest, UserTurn) and question.text in newest.text()
+        if not context.spent.asked and context.is_due(fitted.view, budget, fitted.tokens):
+            await context.fold(fitted.view, budget, fitted.tokens, waiting=Waiting.NOBODY, seconds=None)
         self.told |= set(FACT.findall(context.summary))
         return context
 

@@ -14,6 +14,9 @@ from tests.host import ModelRequest, Reply, RunRecord, TestHost
 from .scenes import broken_rules
 
 CHAT = "person_1"
+SHOWING = 0.08
+"""Seconds for which a Host shows each text where its adapter streams: there the late folds come (L1)."""
+
 PART = "<conversation_part name="
 OPENING, CLOSING = "<conversation_summary>", "</conversation_summary>"
 FACT = re.compile(r"[A-Z]{3}-\d{3,6}-\d+")
@@ -128,6 +131,11 @@ def chats(run: RunRecord) -> list[ModelRequest]:
 def summaries(run: RunRecord) -> list[ModelRequest]:
     """The requests for a summary."""
     return [request for request in run.requests if is_summary(request)]
+
+
+def waited(run: RunRecord) -> bool:
+    """Whether a person waited for a summary before the model was asked."""
+    return is_summary(run.requests[0]) and bool(chats(run))
 
 
 def summary_in(request: ModelRequest) -> str | None:

@@ -6,11 +6,23 @@ from random import Random
 
 import pytest
 
-from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, Tool, ToolCall, mcp_content
+from tests.host import (
+    Fault,
+    Model,
+    ModelRequest,
+    Reason,
+    Reply,
+    RunRecord,
+    TestHost,
+    Tool,
+    ToolCall,
+    mcp_content,
+)
 from tests.host.tokens import count_text
 
 from .long_chats import (
     FACT,
+    SHOWING,
     assert_within,
     budget_of,
     chats,
@@ -23,6 +35,7 @@ from .long_chats import (
     stored,
     summaries,
     summary_in,
+    waited,
     window,
 )
 from .scenes import NUMBERED, assert_sound, counted, host_with, rounds_of
@@ -83,7 +96,8 @@ async def test_F6_five_hundred_turns_with_failures_of_every_kind_lose_no_questio
     assert ended.count("completed") > 450
     assert sum(len(summaries(run)) for run in chat.host.runs) > 50
     chat.failures = 0.0
-    for _ in range(60):
+    chat.host.world.chat_seconds = SHOWING
+    for _ in range(150):
         run = await chat.say()
         assert run.status == "completed"
         checkpoint = stored(chat.host)
@@ -183,12 +197,13 @@ async def test_F6_a_cold_chat_of_months_is_folded_by_later_runs_until_no_gap_is_
         told.update(FACT.findall(request.text))
         return copied(request)
 
-    host = host_with(models=[Model("m1", default=model_that(summary=summary))], config=window(32_000))
+    models = [Model("m1", default=model_that(summary=summary))]
+    host = host_with(models=models, config=window(32_000), chat_seconds=SHOWING)
     facts = chatter(host, Random(4), 400, 40)
     for turn in range(15):
         run = await host.say(f"Turn {turn}")
         assert_within(run, 24_000)
-        assert counted(run) <= 13
+        assert counted(run) <= 16
         assert len(summaries(run)) <= 1
         assert nowhere(host, told) == []
         checkpoint = stored(host)
@@ -214,14 +229,65 @@ async def test_Q1_ten_turns_in_an_8k_window_take_a_hundred_calls_and_at_most_one
     assert sum(len(summaries(run)) for run in runs) >= 1
 
 
-async def test_F6_a_chat_that_outgrows_the_fetch_limit_waits_for_a_summary_every_so_many_turns_only() -> None:
+async def test_L1_a_chat_that_outgrows_the_fetch_limit_is_folded_behind_an_answer_every_so_many_turns_only() -> None:
     random = Random(6)
     host = host_with(
         models=[Model("m1", default=model_that(lambda _: prose(random, 30)))],
         config={"context-history-fetch-limit": 20},
+        chat_seconds=SHOWING,
     )
     runs = [await host.say(f"Turn {turn}. {fact(random, turn)}. {prose(random, 30)}") for turn in range(1, 32)]
     assert [turn for turn, run in enumerate(runs, 1) if summaries(run)] == [12, 18, 24, 30]
+    assert not any(waited(run) for run in runs)
+
+
+# Nobody waits while a request fits (L1); counts of issue 16
+
+
+async def chat(turns: int, size: int, settings: dict[str, object], *, rows: int = 0, shows: bool = False) -> TestHost:
+    """A chat of so many turns, `size` characters each message; with earlier rows, if wanted."""
+    random = Random(2)
+
+    def words() -> str:
+        return prose(random, size // 5)[:size]
+
+    model = Model("m1", default=model_that(lambda _: words()))
+    host = host_with(models=[model], config=settings, chat_seconds=SHOWING if shows else 0.0)
+    chatter(host, random, rows, 60)
+    for turn in range(turns):
+        run = await host.say(f"Turn {turn} is about {fact(random, turn)}. {words()}")
+        assert run.status == "completed"
+    return host
+
+
+def waits(host: TestHost) -> int:
+    return sum(map(waited, host.runs))
+
+
+async def test_L1_sixty_messages_at_default_settings_wait_for_nothing() -> None:
+    assert waits(await chat(60, 250, {})) == 0
+
+
+async def test_L1_in_a_chat_of_a_thousand_rows_nobody_waits_while_it_is_folded() -> None:
+    host = await chat(26, 250, window(32_768), rows=1_000)
+    assert waits(host) == 0
+    assert sum(len(summaries(run)) for run in host.runs) >= 2
+
+
+@pytest.mark.parametrize(("tokens", "size"), [(8_192, 2_400), (4_096, 800)])
+@pytest.mark.parametrize("shows", [False, True])
+async def test_L1_long_messages_in_a_small_window_seldom_wait_and_never_while_they_fit(
+    tokens: int, size: int, shows: bool
+) -> None:
+    host = await chat(30, size, window(tokens, date_grounding=False), shows=shows)
+    assert waits(host) <= 8
+    before = 0
+    for run in host.runs:
+        if waited(run):
+            # What the last run sent, its answer and the new message are more than the budget.
+            said = count_text(host.runs[run.number - 2].final_text or "") + count_text(run.incoming.text or "")
+            assert before + said > 0.9 * budget_of(tokens)
+        before = chats(run)[-1].tokens
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -15,6 +15,7 @@ from tests.host import Fault, Model, ModelRequest, Reply, RunRecord, Tool, ToolC
 from .long_chats import (
     CHAT,
     FACT,
+    SHOWING,
     assert_within,
     budget_of,
     chats,
@@ -40,6 +41,7 @@ class Scene:
     def __init__(self, rows: int = 40, **given: Any) -> None:
         self.told: set[str] = set()
         models = [Model("m1", default=model_that("Noted.", self.summary))]
+        given.setdefault("chat_seconds", SHOWING)
         self.host = host_with(models=models, config=window(WINDOW, date_grounding=False), **given)
         self.facts = chatter(self.host, Random(7), rows, 190)
 
@@ -67,9 +69,9 @@ def saves(run: RunRecord) -> list[Any]:
 
 async def test_F6_the_next_run_pages_forward_from_the_checkpoint_and_reads_no_row_twice() -> None:
     scene = Scene()
-    first = await scene.say()
+    await scene.say()
     while (checkpoint := stored(scene.host)) is None or checkpoint.gaps:
-        first = await scene.say()
+        await scene.say()
     assert checkpoint.covers_until is not None
     second = await scene.say()
     pages = [call.data for call in second.calls.of("history_page")]
@@ -78,8 +80,10 @@ async def test_F6_the_next_run_pages_forward_from_the_checkpoint_and_reads_no_ro
     said = "\n".join(str(message["content"]) for message in chats(second)[0].messages if message["role"] != "system")
     for row in scene.host.transcript():
         if row.role == "user" and row.seq <= order(checkpoint.covers_until):
+            assert said.count(str(row.text)) <= 1, "once, as what was said last (L4)"
+        elif row.seq <= order(checkpoint.covers_until):
             assert row.text not in said
-    assert summary_in(chats(second)[0]) == summary_in(chats(first)[-1])
+    assert checkpoint.summary.strip() in (summary_in(chats(second)[0]) or "")
 
 
 async def test_F6_a_checkpoint_is_written_once_a_run_however_often_it_was_compacted() -> None:
@@ -193,7 +197,7 @@ async def test_F6_rows_of_another_runner_in_the_chat_are_part_of_it() -> None:
     await scene.on(12)
     checkpoint = stored(scene.host)
     assert checkpoint is not None and checkpoint.gaps == ()
-    assert {f"KEY-900-{number}" for number in range(60)} <= scene.told
+    assert {f"KEY-900-{number}" for number in range(50)} <= scene.told
 
 
 async def test_F6_hundreds_of_rows_since_the_checkpoint_are_folded_or_stay_in_a_gap() -> None:
@@ -202,9 +206,7 @@ async def test_F6_hundreds_of_rows_since_the_checkpoint_are_folded_or_stay_in_a_
         await scene.say()
     chatter(scene.host, Random(9), 300, 20)  # another runner had the chat for a while
     await scene.say()
-    checkpoint = stored(scene.host)
-    assert checkpoint is not None and checkpoint.gaps
-    await scene.on(4)
+    await scene.on(12)
     checkpoint = stored(scene.host)
     assert checkpoint is not None and not checkpoint.gaps
 
@@ -216,10 +218,10 @@ async def test_F3_messages_that_got_no_answer_are_summarised_like_any_others() -
     for number in range(45):
         scene.host.remember(("user", f"Row {number} is about {fact(random, number)}. {prose(random, 190)}"))
     run = await scene.say()
-    assert summaries(run) and chats(run)[0].roles == ["system", "user"]
+    assert summaries(run) and set(chats(run)[0].roles) == {"system", "user", "assistant"}
     checkpoint = stored(scene.host)
     assert checkpoint is not None and checkpoint.gaps
-    await scene.on(6)
+    await scene.on(12)
     checkpoint = stored(scene.host)
     assert checkpoint is not None and not checkpoint.gaps
 
@@ -233,11 +235,12 @@ async def test_F6_messages_of_one_side_leave_the_fetch_limit_into_the_summary(ro
         told.update(FACT.findall(request.text))
         return copied(request)
 
-    host = host_with(models=[Model("m1", default=model_that("Noted.", summary))], config=window(200_000))
+    models = [Model("m1", default=model_that("Noted.", summary))]
+    host = host_with(models=models, config=window(200_000), chat_seconds=SHOWING)
     random = Random(1)
     for number in range(400):
-        host.remember((role, f"Row {number} is about {fact(random, number)}."))
-    for _ in range(5):
+        host.remember((role, f"{prose(random, 5)} {fact(random, number)}."))
+    for _ in range(14):
         run = await host.say("And now?")
         assert run.final_text == "Noted."
         assert nowhere(host, told) == []
@@ -398,3 +401,12 @@ async def test_F6_a_hanging_save_does_not_hold_a_failed_run_open() -> None:
     async with asyncio.timeout(20):
         run = await host.say("And now?")
     assert run.finish_reason == "error"
+
+
+@pytest.mark.parametrize("action", ["state_get", "state_set"])
+async def test_L9_while_saving_fails_a_summary_is_not_written_anew_in_each_run(action: str) -> None:
+    scene = Scene(chat_seconds=0.0)
+    scene.host.fail(action, Fault.error(), times=None)
+    runs = [await scene.host.say(f"Turn {turn}") for turn in range(40)]
+    assert {run.status for run in runs} == {"completed"}
+    assert 1 <= sum(len(summaries(run)) for run in runs) <= 10

@@ -11,7 +11,7 @@ from config.locales import Locale
 from config.notices import Notice, say
 from tests.host import Model, ModelRequest, RunRecord, TestHost, Tool
 
-from .long_chats import assert_within, budget_of, chatter, model_that, prose, stored, summaries, window
+from .long_chats import assert_within, budget_of, chats, chatter, model_that, prose, stored, summaries, window
 from .scenes import assert_sound, counted, host_with, rows
 
 SETTING = "context-window-tokens"
@@ -135,6 +135,6 @@ async def test_F2_a_host_that_counts_otherwise_than_we_plan_gets_requests_that_f
     for turn in range(6):
         run = await host.say(f"Turn {turn}. {prose(Random(turn), 60)}")
         assert run.final_text == "Here."
-        asked: ModelRequest = run.requests[-1]
+        asked: ModelRequest = chats(run)[-1]
         assert counts[len(asked.messages)] <= budget_of(window_tokens)
         assert run.calls.count("count_tokens") <= 4

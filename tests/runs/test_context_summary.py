@@ -79,7 +79,17 @@ async def assert_sound_without_leak(host: TestHost, run: RunRecord) -> None:
     await assert_sound(host, run)
 
 
-@CASES
+async def test_L6_after_a_time_out_no_other_model_is_asked_for_a_summary_in_that_run() -> None:
+    host, _ = scene(lambda _: BAD["a time-out"], copied)
+    run = await host.say("And now?")
+    assert [request.model for request in run.requests] == ["m1", "m1"]
+    assert summary_in(chats(run)[0]) is not None
+    await assert_sound_without_leak(host, run)
+    again = await host.say("And now?")
+    assert summaries(again) == []
+
+
+@pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in BAD.items() if name != "a time-out"])
 async def test_F5_what_is_no_summary_is_replaced_by_the_next_models(bad: Reply | str) -> None:
     host, facts = scene(lambda _: bad, copied)
     run = await host.say("And now?")
@@ -298,11 +308,11 @@ async def test_F5_white_space_behind_a_summary_does_not_spoil_it() -> None:
 
 
 async def test_F5_a_summary_leaves_time_for_the_answer() -> None:
-    """Ten seconds for all: two of them are kept for closing, two for concluding, and half of the rest is waited."""
+    """Ten seconds for all: two of them are kept for closing, two for concluding, and a third of the rest is waited."""
     host, _ = scene(lambda _: Reply("never", delay=60.0))
     host.config["timeout"] = 10
     run = await host.say("And now?")
-    assert any("nothing whole within 3 s" in line for line in run.logs)
+    assert any("nothing whole within 2 s" in line for line in run.logs)
     assert summary_in(chats(run)[0]) is not None
     assert run.final_text == "I am m1."
     await assert_sound(host, run)
