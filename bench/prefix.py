@@ -15,7 +15,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from os.path import commonpath
 from random import Random
 from typing import Any, Final
 
@@ -78,11 +77,16 @@ class Shares:
                 served += self.ruler.estimate(text)
                 here = here.next[text]
                 continue
-            shared = max((len(commonpath([text, other])) for other in here.next), default=0)
+            shared = max((_alike(text, other) for other in here.next), default=0)
             if here.next:
                 self.breaks[name] += sum(self.ruler.estimate(rest) for _, rest in places[at:])
             return served + self.ruler.estimate(text[:shared])
         return served
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _places(request: ModelRequest) -> Iterator[tuple[str, str]]:
@@ -217,28 +221,37 @@ async def recorded(tokens: int, *, messages: int | None = None, **settings: obje
 # --- chats with tools ----------------------------------------------------------------------------------------------
 
 
+_WORK: Final = {
+    "search_web": "Searches the web and returns the pages that fit a query best, with their addresses.",
+    "read_page": "Reads one page by its address and returns its text without navigation.",
+    "list_files": "Lists files below a folder, with size and date of each.",
+    "send_mail": "Sends a mail to one address and returns its number.",
+    "look_up_order": "Looks up an order by its number and tells state and date of delivery.",
+    "check_stock": "Tells how many pieces of an article are in the warehouse.",
+    "plan_route": "Plans a journey between two places by train, car or bicycle.",
+    "convert_units": "Converts a quantity from one unit to another.",
+    "get_weather": "Tells the weather of a city for today and tomorrow.",
+    "add_reminder": "Adds a reminder for a point in time.",
+    "play_music": "Plays a song or an artist in a room.",
+    "translate": "Translates a sentence into another language.",
+}
+
+
 def many_tools(random: Random, count: int) -> list[Tool]:
-    """Tools of a usual shape, with results of 60 to 250 words."""
+    """The first tools of the list, with results of 60 to 250 words."""
 
     def found(_: object) -> str:
         return prose(random, random.randint(60, 250))
 
     fields = {"query": {"type": "string"}, "count": {"type": "integer", "default": 5}}
     schema = {"type": "object", "properties": fields, "required": ["query"]}
-    names = ("search_web", "read_page", "list_files", "send_mail", "look_up_order", "check_stock", "plan_route")
     return [
-        Tool(
-            names[at] if at < len(names) else f"work_{at}",
-            description=f"{prose(random, 18)}",
-            parameters=schema,
-            takes_dict=True,
-            fn=found,
-        )
-        for at in range(count)
+        Tool(name, description=told, parameters=schema, takes_dict=True, fn=found)
+        for name, told in list(_WORK.items())[:count]
     ]
 
 
-async def talk(tokens: int, *, turns: int = 30, count: int = 10, seed: int = 1, **settings: object) -> TestHost:
+async def talk(tokens: int, *, turns: int = 30, count: int = 12, seed: int = 1, **settings: object) -> TestHost:
     """A chat of so many turns, two rounds of tools in two of three, a failure now and then."""
     random = Random(seed)
     tools = many_tools(random, count)
@@ -274,8 +287,14 @@ def scenes() -> Iterator[tuple[str, Callable[[], Any], int | None]]:
         yield f"recorded session, {tokens:,}", lambda tokens=tokens: recorded(tokens), least
     for tokens in WINDOWS:
         yield f"30 turns with tools, {tokens:,}", lambda tokens=tokens: talk(tokens), WINDOWS[tokens]
-    yield "30 turns, small profile, 10 tools", lambda: talk(8_000, **SMALL_PROFILE), SMALL
-    yield "30 turns, small profile, 4 tools", lambda: talk(8_000, count=7, **SMALL_PROFILE), SMALL
+    for count in (7, 12):
+        yield (
+            f"30 turns, small profile, {count} tools",
+            lambda count=count: talk(8_000, count=count, **SMALL_PROFILE),
+            SMALL,
+        )
+    in_words = {**SMALL_PROFILE, "tool_call_format": "tags"}
+    yield "30 turns, small profile, tools in words", lambda: talk(8_000, count=12, **in_words), SMALL
 
 
 def rows() -> Iterator[Row]:

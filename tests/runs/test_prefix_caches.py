@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from bench.prefix import shares_of, talk
 from tests.host import Model, ModelRequest, Reply, RunRecord, Tool, ToolCall
 
 from .scenes import NUMBERED, assert_sound, host_with
@@ -55,3 +56,19 @@ async def test_L8_a_lead_in_that_people_read_once_is_replayed_each_time_it_was_s
     run = await host.say("Sure?")
     assert run.requests[0].text.count("Let me look.") == 2
     assert "It is two." in run.requests[0].text
+
+
+@pytest.mark.parametrize("form", ["native", "tags"])
+async def test_L8_four_fifths_of_what_a_small_model_reads_can_be_served(form: str) -> None:
+    host = await talk(8_000, turns=12, model_profile="small", tool_call_format=form)
+    assert shares_of(host.runs).percent >= 78
+
+
+async def test_L8_what_comes_with_a_failure_stands_behind_the_tools() -> None:
+    replies = [look(1), look(2), "It failed."]
+    broken = Tool("look", fn=lambda n: 1 / 0, parameters=NUMBERED)
+    config = {"model-profile": "small", "tool-call-format": "tags"}
+    host = host_with(models=[Model("m1", replies=replies)], tools=[broken], config=config)
+    run = await host.say("How many?")
+    before, after = run.requests[0].system, run.requests[1].system
+    assert after.startswith(before) and len(after) > len(before)
