@@ -74,8 +74,8 @@ class Guiding:
 
     `parts`: what of this policy is on. `own` says how a model is asked for calls where the model itself decides that,
     not the settings (S0). `hints`, `places`: those of the conversation; None: of one that is kept nowhere.
-    `sends_by`: the tool by which the model has to send its answer itself (J2). `last_word`: behind its last step the model is asked once
-    more, and only another call ends the run; else the run ends right there.
+    `sends_by`: the tool by which the model has to send its answer itself (J2). `last_word`: behind its
+    last step the model is asked once more, and only another call ends the run; else the run ends right there.
     """
 
     def __init__(
