@@ -1,4 +1,4 @@
-"""L11: what an idle worker of this plugin holds beside one with an empty Runner, both started by the SDK as LangBot does.
+"""L11: what an idle worker of this plugin holds beside one with an empty Runner, both started as LangBot does it.
 
 `python -m bench.idle` prints the MiB of both, in one run.
 """
