@@ -1,4 +1,4 @@
-"""L13: how long after the model's end the answer is sent where the adapter cannot stream, beside the pass-through runner.
+"""L13: how long after the model an answer is sent where the adapter cannot stream, beside the pass-through runner.
 
 `python -m bench.last_words` asks both in turn on a platform of the tests, through one real LangBot.
 """
