@@ -13,8 +13,9 @@ import json
 import lzma
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -278,47 +279,49 @@ async def talk(tokens: int, *, turns: int = 30, count: int = 12, seed: int = 1, 
     return host
 
 
-SMALL_PROFILE: Final = {"model_profile": "small"}
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One chat and its least share in per cent. `chat` plays it and gives the Host."""
+
+    name: str
+    chat: Callable[[], Coroutine[Any, Any, TestHost]]
+    least: int
 
 
-def scenes() -> Iterator[tuple[str, Callable[[], Any], int | None]]:
-    """Name, chat and least share in per cent."""
+def scenes() -> Iterator[Scene]:
+    """The chats that are measured."""
     for tokens, least in WINDOWS.items():
-        yield f"recorded session, {tokens:,}", lambda tokens=tokens: recorded(tokens), least
-    for tokens in WINDOWS:
-        yield f"30 turns with tools, {tokens:,}", lambda tokens=tokens: talk(tokens), WINDOWS[tokens]
-    for count in (7, 12):
-        yield (
-            f"30 turns, small profile, {count} tools",
-            lambda count=count: talk(8_000, count=count, **SMALL_PROFILE),
-            SMALL,
-        )
-    in_words = {**SMALL_PROFILE, "tool_call_format": "tags"}
-    yield "30 turns, small profile, tools in words", lambda: talk(8_000, count=12, **in_words), SMALL
+        yield Scene(f"recorded session, {tokens:,}", partial(recorded, tokens), least)
+    for tokens, least in WINDOWS.items():
+        yield Scene(f"30 turns with tools, {tokens:,}", partial(talk, tokens), least)
+    small = partial(talk, 8_000, model_profile="small")
+    yield Scene("30 turns, small profile, 7 tools", partial(small, count=7), SMALL)
+    yield Scene("30 turns, small profile, 12 tools", small, SMALL)
+    yield Scene("30 turns, small profile, tools in words", partial(small, tool_call_format="tags"), SMALL)
 
 
 def rows() -> Iterator[Row]:
     """The shares as rows of the bench: what is sent anew, in per cent, so that less is better."""
-    for name, chat, least in scenes():
-        shares = shares_of(asyncio.run(chat()).runs)
-        limit = None if least is None else 100 - least
-        yield Row("L8", name, "of the prompt not in a prefix cache", None, round(100 - shares.percent, 1), limit, "%")
+    for scene in scenes():
+        shares = shares_of(asyncio.run(scene.chat()).runs)
+        anew = round(100 - shares.percent, 1)
+        yield Row("L8", scene.name, "of the prompt not in a prefix cache", None, anew, 100 - scene.least, "%")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.prefix", description=__doc__)
     parser.add_argument("--only", default="", help="scenes whose name holds this")
     options = parser.parse_args(arguments)
-    for name, chat, least in scenes():
-        if options.only not in name:
+    for scene in scenes():
+        if options.only not in scene.name:
             continue
-        runs = asyncio.run(chat()).runs
+        runs = asyncio.run(scene.chat()).runs
         shares = shares_of(runs)
         lost = ", ".join(f"{where} {tokens:,}" for where, tokens in shares.breaks.most_common(4))
         count = sum(len(run.requests) for run in runs)
         print(
-            f"{name:36} {shares.percent:5.1f} % (at least {least} %) of {shares.prompt:,} tokens, {count} requests; "
-            f"changed: {lost}",
+            f"{scene.name:40} {shares.percent:5.1f} % (at least {scene.least} %) of {shares.prompt:,} tokens, "
+            f"{count} requests; changed: {lost}",
             flush=True,
         )
     return 0

@@ -46,11 +46,11 @@ async def test_L11_the_vocabulary_is_loaded_when_the_first_cut_is_planned(monkey
     monkeypatch.setattr(tokens, "_shared", None)
     host = host_with(models=[Model("m1", default=model_that())], config=window(3_000))
     await host.say("Hello.")
-    assert tokens._shared is None
+    assert vars(tokens)["_shared"] is None
     chatter(host, Random(1), 30, 160)
     run = await host.say("And now?")
     assert run.final_text == "Noted."
-    assert tokens._shared is not None and tokens._shared.exact
+    assert vars(tokens)["_shared"].exact
 
 
 class Chat:

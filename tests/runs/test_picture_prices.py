@@ -53,7 +53,7 @@ async def test_L7_pictures_of_tools_keep_their_results_beside_them_when_they_are
 ) -> None:
     monkeypatch.setattr(tokens, "PER_IMAGE", 60)
     content = mcp_content("a page", *({"type": "image_base64", "image_base64": one} for one in pictures(8)))
-    replies = [Reply(tool_calls=[ToolCall("look", {"n": 1})]), "Seen."]
+    replies: list[Reply | str] = [Reply(tool_calls=[ToolCall("look", {"n": 1})]), "Seen."]
     models = [Model("m1", default=model_that(lambda _: replies.pop(0)))]
     look = Tool("look", result=content, type="mcp", parameters=NUMBERED)
     host = scene(4_096, 30, models=models, tools=[look])

@@ -10,6 +10,7 @@ import pytest
 
 from bench.prefix import shares_of, talk
 from tests.host import Model, ModelRequest, Reply, RunRecord, Tool, ToolCall
+from tests.host.script import Scripted
 
 from .scenes import NUMBERED, assert_sound, host_with
 
@@ -40,7 +41,12 @@ def look(n: int, said: str = "", call_id: str | None = None) -> Reply:
 
 @pytest.mark.parametrize("ids", [(None, None, None), ("toolu_01", "toolu_02", "toolu_03"), ("call_9", "call_9", None)])
 async def test_L8_the_rounds_of_a_run_are_replayed_as_they_were_sent(ids: tuple[str | None, ...]) -> None:
-    replies = [look(1, "I look first. ", ids[0]), look(2, "", ids[1]), look(3, "Once more.\n", ids[2]), "It is three."]
+    replies: list[Scripted] = [
+        look(1, "I look first. ", ids[0]),
+        look(2, "", ids[1]),
+        look(3, "Once more.\n", ids[2]),
+        "It is three.",
+    ]
     host = host_with(models=[Model("m1", replies=[*replies, "You are welcome.", *replies])], tools=numbered())
     for text in ("How many?", "Thanks.", "And now?"):
         await assert_sound(host, await host.say(text))
@@ -50,7 +56,7 @@ async def test_L8_the_rounds_of_a_run_are_replayed_as_they_were_sent(ids: tuple[
 
 
 async def test_L8_a_lead_in_that_people_read_once_is_replayed_each_time_it_was_sent() -> None:
-    replies = [look(1, "Let me look."), look(2, "Let me look."), "Let me look. It is two."]
+    replies: list[Scripted] = [look(1, "Let me look."), look(2, "Let me look."), "Let me look. It is two."]
     host = host_with(models=[Model("m1", replies=[*replies, "Yes."])], tools=numbered())
     await host.say("How many?")
     run = await host.say("Sure?")
@@ -65,7 +71,7 @@ async def test_L8_four_fifths_of_what_a_small_model_reads_can_be_served(form: st
 
 
 async def test_L8_what_comes_with_a_failure_stands_behind_the_tools() -> None:
-    replies = [look(1), look(2), "It failed."]
+    replies: list[Scripted] = [look(1), look(2), "It failed."]
     broken = Tool("look", fn=lambda n: 1 / 0, parameters=NUMBERED)
     config = {"model-profile": "small", "tool-call-format": "tags"}
     host = host_with(models=[Model("m1", replies=replies)], tools=[broken], config=config)

@@ -20,7 +20,10 @@ def user() -> UserTurn:
 
 def conversation(rounds: list[int]) -> tuple[Unit, ...]:
     """Questions, each with so many turns of the model behind it."""
-    return tuple(unit for count in rounds for unit in (user(), *(AssistantTurn("!") for _ in range(count))))
+    units: list[Unit] = []
+    for count in rounds:
+        units += [user(), *(AssistantTurn("!") for _ in range(count))]
+    return tuple(units)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=12))
