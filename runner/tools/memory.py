@@ -37,7 +37,8 @@ class ToolMemory:
     """Collects the calls of a run, after those that an earlier run could not put into an answer."""
 
     def __init__(self, unsaid: Sequence[Sequence[RecordedCall]], *, wanted: bool) -> None:
-        self._unsaid = [tuple(turn) for turn in unsaid] if wanted else []
+        # Their ids were those of another run's model, perhaps of another provider (K2).
+        self._unsaid = [tuple(replace(call, id="") for call in turn) for turn in unsaid] if wanted else []
         self._rounds: list[_Round] = []
         self._wanted = wanted
         self._owed = bool(self._unsaid)
