@@ -149,7 +149,7 @@ def codes_in(units: Sequence[Unit]) -> frozenset[ErrorCode]:
     """The error codes that stand in results of these turns: their meaning stays as long as they do (L8)."""
     results = (result.text for unit in units if isinstance(unit, AssistantTurn) for result in unit.results)
     found = {failures.split(text)[0] for text in results}
-    return frozenset(code for code in ErrorCode if code.value in found)
+    return frozenset(code for code in prompt.CODES if code.value in found)
 
 
 def recent_turns(units: tuple[Unit, ...]) -> tuple[Unit, ...]:

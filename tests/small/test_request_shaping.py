@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Text, ToolCall, ToolResult, Unit, UserTurn, newest_user
+from runner.small import prompt
 from runner.small.request_shaping import HISTORY_TURNS, codes_in, recent_turns
 from runner.small.shown import Places, choose
 from runner.tools.results import ErrorCode
@@ -88,3 +90,9 @@ def test_L8_error_codes_stay_explained_while_they_stand_in_the_history() -> None
     call, failed = ToolCall("c", "look", "{}"), ToolResult("c", "look", "Error [timeout]: no answer")
     assert codes_in((user(), AssistantTurn("", (call,), (failed,)))) == {ErrorCode.TIMEOUT}
     assert codes_in((user(), AssistantTurn("Error [failed]: said in words"))) == frozenset()
+
+
+@pytest.mark.parametrize("code", [*ErrorCode, "of_a_later_version"])
+def test_S3_a_code_that_has_no_explanation_is_left_out(code: str) -> None:
+    call, failed = ToolCall("c", "look", "{}"), ToolResult("c", "look", f"Error [{code}]: no")
+    assert codes_in((user(), AssistantTurn("", (call,), (failed,)))) == {one for one in prompt.CODES if one == code}
