@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import calls, chats, context, cost, tasks, window
+from bench import calls, chats, context, cost, idle, last_words, prefix, tasks, window
 from bench.bringup import end_when_asked
 from bench.machine import machine
 from bench.small import rows as small
@@ -19,11 +19,14 @@ SECTIONS: dict[str, Callable[[], Iterator[Row]]] = {
     "q2": cost.rows,
     "q3": chats.rows,
     "context": context.rows,
+    "l8": prefix.rows,
+    "l11": idle.rows,
+    "l13": last_words.rows,
     "g1": window.rows,
     "q5": small.rows,
     "tasks": tasks.rows,
 }
-DEFAULT = ("q1", "q2", "q3", "g1", "context")
+DEFAULT = ("q1", "q2", "q3", "g1", "context", "l8", "l11", "l13")
 """What is measured when nothing else is asked for: everything that needs no real model."""
 
 

@@ -38,8 +38,6 @@ async def _measured(scene: Scene, make: MakeRunner, *, watch: bool = False) -> M
     meter = Meter()
     meter.install(asyncio.get_running_loop(), watch=watch)
     async with scene.host(make, threaded=watch) as host:
-        if watch:
-            await host.runner.initialize()
         run = await host.say("go on")
         assert run.status == "completed", (scene.name, run.status, run.error)
     meter.close()

@@ -13,7 +13,6 @@ from langbot_plugin.api.entities.builtin.runner.interaction import INTERACTION_R
 from langbot_plugin.api.entities.builtin.runner.result import ProcessorLogPayload, RunnerResult, RunnerResultType
 
 from config.settings import Settings
-from runner.context.tokens import load_tokenizer
 from runner.conversation.record import KEY
 from runner.guards import loggable
 from runner.host.events import (
@@ -49,10 +48,6 @@ class DefaultRunner(Runner):
     def __init__(self, *, parts: Parts = EVERY_PART) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # the SDK leaves it without annotations
         self._worker = Worker(parts)
-
-    async def initialize(self) -> None:
-        """Load the vocabulary before the first run: building it would hold up the event loop then (Q2)."""
-        await load_tokenizer()
 
     # The SDK declares a coroutine and takes a generator as well (its `invoke` looks which one it got).
     async def run(self, ctx: RunnerContext) -> AsyncGenerator[RunnerResult, None]:  # type: ignore[override]

@@ -19,6 +19,7 @@ class Notice(StrEnum):
     ALL_MODELS_FAILED = auto()
     PROMPT_TOO_LARGE = auto()
     MESSAGE_TOO_LARGE = auto()
+    PICTURES_TOO_LARGE = auto()
     TOOLS_TOO_LARGE = auto()
     KNOWLEDGE_TOO_LARGE = auto()
     TIME_LIMIT = auto()

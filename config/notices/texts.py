@@ -68,6 +68,22 @@ TEXTS: Mapping[str, Mapping[Locale, str]] = {
         _RU: "Ваше сообщение слишком длинное для модели. Сократите его или разделите на части; "
         "владелец бота может увеличить «Окно контекста (токены)», если модель принимает больше.",
     },
+    "pictures_too_large": {
+        _EN: "The pictures in your message take more than the model can read at once. Please send fewer of them; "
+        "the owner can raise “Context window (tokens)” if the model takes more.",
+        _HANS: "你消息里的图片超出了模型一次能读的量。请少发几张；如果模型支持更长的上下文，管理员可以调大“上下文窗口（token）”。",
+        _HANT: "你訊息裡的圖片超出了模型一次能讀的量。請少傳幾張；如果模型支援更長的上下文，管理員可以調大「上下文視窗（token）」。",
+        _JA: "メッセージの画像が、モデルが一度に読める量を超えています。枚数を減らして送ってください。"
+        "モデルがさらに受け付けられる場合は、管理者が「コンテキストウィンドウ（トークン）」を大きくできます。",
+        _TH: "รูปภาพในข้อความของคุณมากเกินกว่าที่โมเดลอ่านได้ในครั้งเดียว กรุณาส่งให้น้อยลง "
+        "ผู้ดูแลสามารถเพิ่ม “หน้าต่างบริบท (โทเคน)” ได้หากโมเดลรับได้มากกว่านี้",
+        _VI: "Hình ảnh trong tin nhắn của bạn vượt quá lượng mô hình đọc được trong một lần. Vui lòng gửi ít hình hơn; "
+        "quản trị viên có thể tăng “Cửa sổ ngữ cảnh (token)” nếu mô hình nhận được nhiều hơn.",
+        _ES: "Las imágenes de tu mensaje ocupan más de lo que el modelo puede leer de una vez. Envía menos; "
+        "quien administra el bot puede aumentar «Ventana de contexto (tokens)» si el modelo admite más.",
+        _RU: "Изображений в вашем сообщении больше, чем модель может прочитать за раз. Пришлите меньше; "
+        "владелец бота может увеличить «Окно контекста (токены)», если модель принимает больше.",
+    },
     "tools_too_large": {
         _EN: "The descriptions of the tools alone are too large for the model. Please enable fewer tools, "
         "or raise “Context window (tokens)” if the model takes more.",

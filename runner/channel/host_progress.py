@@ -13,8 +13,12 @@ from contextlib import suppress
 from runner.host.errors import HostCallFailed
 from runner.host.port import Host
 
+FIRST_LOOK = 0.02
+"""Seconds before the first question: where an adapter cannot stream, nothing is shown, and the Host has come to the end
+of what it was sent by then (L13)."""
+
 FIRST_PAUSE = 0.06
-"""Seconds before the first question: no LangBot has shown a text earlier."""
+"""Seconds before the second one: no LangBot has shown a text earlier."""
 
 _REST = 0.01
 """Seconds the Host still spends on the result it has come to."""
@@ -32,7 +36,10 @@ async def caught_up(host: Host, place: int, *, until: float) -> int:
     pause, asked = FIRST_PAUSE, 1
     with suppress(TimeoutError, HostCallFailed):
         async with asyncio.timeout_at(until):
-            await asyncio.sleep(pause)
+            await asyncio.sleep(min(FIRST_LOOK, pause))
+            if await host.has_taken(place):
+                return asked
+            await asyncio.sleep(max(0.0, pause - FIRST_LOOK))
             while not await host.has_taken(place):
                 pause, asked = pause * _GROWTH, asked + 1
                 await asyncio.sleep(pause)

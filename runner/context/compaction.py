@@ -28,6 +28,7 @@ from runner.context.checkpoint import Checkpoint, Gap
 from runner.context.coverage import Fold, closed, folded, gap_of
 from runner.context.digest import condense
 from runner.context.meter import Meter
+from runner.context.pictures import learn_prices, pictures_in
 from runner.context.planner import WINDOW_SETTING, Fixed, Limits, Plan, foldable, is_full, plan
 from runner.context.reference import bounded
 from runner.context.said import as_said, newest_said, newest_turns
@@ -36,7 +37,17 @@ from runner.context.summarisers import Bounds, Made, Scribes, Spent, Waiting
 from runner.context.summary import MARGIN, Material, Summarise, summary_block
 from runner.context.tokens import Prices, Ruler
 from runner.conversation.request import Request, ToolSpec
-from runner.conversation.units import BETWEEN, Alternation, Span, System, Text, Unit, UserTurn
+from runner.conversation.units import (
+    BETWEEN,
+    Alternation,
+    AssistantTurn,
+    Span,
+    System,
+    Text,
+    Unit,
+    UserTurn,
+    newest_user,
+)
 from runner.host import clock
 from runner.host.errors import InputTooLarge
 from runner.host.events import Json
@@ -303,6 +314,45 @@ class Context:
         return len(leaving) - len(sent)
 
     async def _compact(self, view: View, *, model: str, budget: Budget, ask: bool) -> Fitted:
+        await self._price_pictures(view, model)
+        try:
+            return await self._planned_to_fit(view, model=model, budget=budget, ask=ask)
+        except InputTooLarge as fault:
+            return await self._bare(view, fault, model=model, budget=budget)
+
+    async def _price_pictures(self, view: View, model: str) -> None:
+        """Plans know what pictures cost before they leave anything out for them (L7)."""
+        asked = len(view.units) if view.question is None else view.question
+        groups = (tuple(pictures_in(view.units[asked:])), tuple(pictures_in(view.units[:asked])))
+        if not any(groups):
+            return
+        local = await self._local(self.request(view))
+
+        def of_text(tokens: int, pictures: int) -> float:
+            self._scale = planning_scale(round(self._scale * local) - tokens, local - pictures)
+            return self._scale
+
+        await learn_prices(self._ruler, groups, partial(self._meter.aside, model=model), of_text)
+
+    async def _bare(self, view: View, fault: InputTooLarge, *, model: str, budget: Budget) -> Fitted:
+        """What this run was asked, alone: plans are guesses, and nothing is refused before the Host counted it (L7).
+
+        Raises InputTooLarge, naming what is too large by the Host's count.
+        """
+        asked = max(0, newest_user(view.units) if view.question is None else view.question)
+        said = tuple(unit for unit in view.units[asked:] if isinstance(unit, UserTurn))
+        newest = view.units[-1:] if view.units and isinstance(view.units[-1], AssistantTurn) else ()
+        alone = replace(view, units=(*said, *newest), question=0, leaving=0, before=(), before_span=None)
+        request = self.shape(
+            Request(view.system, self._alternation.of((*view.opening, *alone.units)), view.tools), model
+        )
+        tokens = await self._meter.measure(request, model=model, budget=budget)
+        if tokens > budget.input:
+            raise InputTooLarge(self._largest(alone), WINDOW_SETTING, tokens, budget.input) from fault
+        self._log("context: only the newest message is sent, since no plan fits")
+        return Fitted(request, alone, tokens)
+
+    async def _planned_to_fit(self, view: View, *, model: str, budget: Budget, ask: bool) -> Fitted:
         self.spent.compactions += 1
         tokens = 0
         for number, share in enumerate(PASSES):
@@ -454,8 +504,10 @@ class Context:
         parts = {
             "system prompt": self._ruler.system(view.system) + sum(map(self._ruler.unit, view.opening)),
             "list of tools": self._ruler.tools(view.tools),
+            "pictures": sum(map(self._ruler.part, pictures_in(view.units))),
             "newest message": sum(map(self._ruler.unit, view.units)),
         }
+        parts["newest message"] -= parts["pictures"]
         return max(parts, key=lambda part: parts[part])
 
     async def save(self, load: Load, store: Store, holds: Holds) -> bool:

@@ -55,6 +55,10 @@ class Meter:
                 return await self._whole(request, model)
         return self._tokens
 
+    async def aside(self, request: Request, *, model: str) -> int:
+        """Host tokens of something else than what is sent next, asked once. Raises CountFailed, CountingUnavailable."""
+        return await self._once(request, model)
+
     def _known_units(self, request: Request, model: str) -> int | None:
         """How many leading units the last count holds; None when it says nothing about this request."""
         last = self._request

@@ -47,7 +47,8 @@ def is_numbered(call_id: str) -> bool:
     return _NUMBERED.fullmatch(call_id) is not None
 
 
-def _may_stay(wished: str) -> bool:
+def may_stay(wished: str) -> bool:
+    """Whether an id may go back to the model that wrote it."""
     return 0 < len(wished) <= OWN_CHARACTERS and wished.isprintable() and defang(wished) == wished
 
 
@@ -74,7 +75,8 @@ class CallIds:
 
     def take(self, ids: Iterable[str]) -> None:
         """These stand in the history of the run already."""
-        self._taken.update(ids)
+        for call_id in ids:
+            self._kept(call_id)
 
     def claim(self, wished: str | None, model_id: str = "") -> str:
         """The id of a new call: the one its model wrote where nothing else goes by it, else one of ours."""
@@ -82,7 +84,7 @@ class CallIds:
             return self._kept(self._new())
         numbered = _NUMBERED.fullmatch(wished)
         self._saw(model_id, numbered is not None)
-        if _may_stay(wished) and wished not in self._read_by(model_id) and self._is_free(wished):
+        if may_stay(wished) and wished not in self._read_by(model_id) and self._is_free(wished):
             if numbered:
                 self._next[model_id] = max(self._next[model_id], int(numbered["number"]) + 1)
             return self._kept(wished)

@@ -86,12 +86,13 @@ def units_of(
     """Rows, oldest first, as units: a user turn is first, and each message a unit of its own (`Alternation`)."""
     speakers = speakers.knowing(names_in(rows))
     units: list[Unit] = []
+    taken: set[str] = set()
     for row in rows:
         if row.role == "user":
             units.append(_user_turn(_by_others(speakers, row), row))
         else:
             # Another runner's answers stand here, too, and in an own one people may have had the model write anything.
-            _add_answer(units, replace(row, text=defang(row.text)), memory)
+            _add_answer(units, replace(row, text=defang(row.text)), memory, taken)
     return tuple(units)
 
 
@@ -111,7 +112,7 @@ def _user_turn(text: str, row: Row) -> UserTurn:
     return UserTurn((Text(text),), Span(row.cursor, row.cursor))
 
 
-def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
+def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm, taken: set[str]) -> None:
     span = Span(row.cursor, row.cursor)
     last = units[-1] if units else None
     record = row.record if row.record is not None and row.record.turns else None
@@ -122,7 +123,8 @@ def _add_answer(units: list[Unit], row: Row, memory: ToolMemoryForm) -> None:
     if record is not None and memory is ToolMemoryForm.TEXT:
         units.append(_user_turn(record.as_text(), row))
     elif record is not None and memory is ToolMemoryForm.TURNS:
-        units.extend(record.as_units(row.key, span=span))
+        units.extend(record.as_units(row.key, row.text, span=span, taken=taken))
+        return
     units.append(AssistantTurn(row.text, span=span))
 
 

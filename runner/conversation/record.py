@@ -1,8 +1,9 @@
 """The private record of what a run's tools were asked and returned (B6).
 
 LangBot's transcript keeps one assistant row a run and no tool rows. The record rides on that row, under one key of the
-message's provider fields, and the next run turns it back into units. What is read back was stored by others: it is
-checked, bounded again and made inert, and anything broken is ignored.
+message's provider fields, and the next run turns it back into units: as they were sent, with the ids and the words of
+each round, since a provider's cache serves nothing behind the first byte that differs (L8). What is read back was
+stored by others: it is checked, bounded again and made inert, and anything broken is ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from runner.conversation import failures
-from runner.conversation.call_ids import made
+from runner.conversation.call_ids import made, may_stay
 from runner.conversation.cut import clip, sendable
 from runner.conversation.units import AssistantTurn, Span, ToolCall, ToolResult
 from runner.guards import defang, frame
@@ -32,6 +33,8 @@ CALL_CHARACTERS = 4_000
 _SMALL_CALL_CHARACTERS = 600
 _SPEAKERS_CHARACTERS = 3_000
 _NAME_CHARACTERS = 100
+_ID_CHARACTERS = 128
+_LEAD_IN_CHARACTERS = 500
 _MAX_CALLS = 200
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}", re.ASCII)
 _LEGAL_CODE = re.compile(r"[a-z_]{1,32}", re.ASCII)
@@ -41,41 +44,50 @@ _LEGAL_CODE = re.compile(r"[a-z_]{1,32}", re.ASCII)
 class RecordedCall:
     """One call. `arguments` is the JSON text of an object, `result` the result without its frame.
 
-    `error` is the code of a failure (`timeout`, `failed`, …) or None.
+    `error` is the code of a failure (`timeout`, `failed`, …) or None. `id`: that under which its author knows the call,
+    empty where it is not kept. `lead_in`: what the reply said before its calls; only the first of them has it.
     """
 
     name: str
     arguments: str
     result: str
     error: str | None = None
+    id: str = ""
+    lead_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """What one run left for the next ones. `turns` are its tool rounds, oldest first; `dropped` had no room.
 
-    `speakers` maps the ids of people in a group to the names they had.
+    `speakers` maps the ids of people in a group to the names they had. `author`: the model that knows the calls by the
+    ids that are kept.
     """
 
     turns: tuple[tuple[RecordedCall, ...], ...] = ()
     speakers: Mapping[str, str] = field(default_factory=dict)
     dropped: int = 0
+    author: str | None = None
 
     def as_units(
-        self, prefix: str, *, author: str | None = None, span: Span | None = None
+        self, prefix: str, answer: str = "", *, span: Span | None = None, taken: set[str] | None = None
     ) -> tuple[AssistantTurn, ...]:
-        """The rounds as assistant turns with results, to stand before the answer of that run.
+        """The rounds as assistant turns with results, and behind them what is left of the answer of that run.
 
-        `prefix` must differ between the records of one request (a cursor does): the ids of the calls are made from it,
-        the same each time (K2).
+        `prefix` must differ between the records of one request (a cursor does): the ids of the calls are made from it
+        where none was kept, the same each time (K2). `answer` is all that people read of the run: what it said before
+        calls stands with those calls again, and nothing of it is lost or doubled. `taken` holds the ids of other
+        records of the request and takes those of this one: runs at the same time may have kept the same.
         """
         units: list[AssistantTurn] = []
+        said, taken = set[str](), set() if taken is None else taken
         for number, turn in enumerate(self.turns):
-            ids = [made("record", prefix, number, at) for at in range(len(turn))]
+            ids = [_unlike(taken, call.id, made("record", prefix, number, at)) for at, call in enumerate(turn)]
             calls = tuple(ToolCall(id_, call.name, call.arguments) for id_, call in zip(ids, turn, strict=True))
             results = tuple(ToolResult(id_, call.name, _sent(call)) for id_, call in zip(ids, turn, strict=True))
-            units.append(AssistantTurn("", calls, results, author=author, span=span))
-        return tuple(units)
+            lead_in, answer = _split(answer, turn[0].lead_in, said)
+            units.append(AssistantTurn(lead_in, calls, results, author=self.author, span=span))
+        return (*units, AssistantTurn(answer, span=span)) if answer.strip() else tuple(units)
 
     def as_text(self) -> str:
         """The same as text, for requests without tools (some providers refuse tool turns there); may be empty."""
@@ -88,7 +100,30 @@ def was_agreed_to(record: Record) -> bool:
     return bool(record.turns) and record.turns[0][0].result.startswith(AGREED.partition("{")[0])
 
 
-def build(turns: Sequence[Sequence[RecordedCall]], speakers: Mapping[str, str] | None = None) -> dict[str, Json] | None:
+def _unlike(taken: set[str], kept: str, ours: str) -> str:
+    """The kept id of a call, or ours where there is none or it is taken; it is taken from then on."""
+    call_id = kept if kept and kept not in taken else ours
+    taken.add(call_id)
+    return call_id
+
+
+def _split(answer: str, lead_in: str, said: set[str]) -> tuple[str, str]:
+    """The words of the answer up to the end of a lead-in, as they were sent, and those behind it. `said` holds the
+    lead-ins before it: of one that was said again people read the first (K9)."""
+    words = lead_in.strip()
+    if not words or words in said:
+        return lead_in if words else "", answer
+    place = answer.find(words)
+    if place < 0:
+        return "", answer
+    said.add(words)
+    before, end = answer[:place].lstrip(), place + len(words)
+    return (before + words if before else lead_in), answer[end:].lstrip()
+
+
+def build(
+    turns: Sequence[Sequence[RecordedCall]], speakers: Mapping[str, str] | None = None, author: str | None = None
+) -> dict[str, Json] | None:
     """The JSON object to store under `KEY`, or None when there is nothing to keep.
 
     At most 16,000 characters of JSON text, 4,000 a call. The newest calls stand in full within half of the room; the
@@ -98,11 +133,11 @@ def build(turns: Sequence[Sequence[RecordedCall]], speakers: Mapping[str, str] |
     flat = [(at, call) for at, turn in enumerate(turns) for call in turn]
     if not flat and not people:
         return None
-    kept = _chosen([call for _, call in flat], RUN_CHARACTERS - _length(_stored([], people, len(flat))))
+    kept = _chosen([call for _, call in flat], RUN_CHARACTERS - _length(_stored([], people, len(flat), author)))
     grouped: dict[int, list[Json]] = {}
     for number in sorted(kept):
         grouped.setdefault(flat[number][0], []).append(kept[number])
-    return _stored(list(grouped.values()), people, len(flat) - len(kept))
+    return _stored(list(grouped.values()), people, len(flat) - len(kept), author)
 
 
 def _chosen(calls: Sequence[RecordedCall], room: int) -> dict[int, dict[str, Json]]:
@@ -139,7 +174,9 @@ def read(provider_fields: object) -> Record | None:
     speakers = _read_speakers(stored.get("speakers"))
     dropped = stored.get("dropped")
     count = dropped if isinstance(dropped, int) and not isinstance(dropped, bool) and dropped > 0 else 0
-    return Record(turns, speakers, count) if turns or speakers else None
+    author = stored.get("by")
+    known = author if isinstance(author, str) and 0 < len(author) <= 2 * _NAME_CHARACTERS else None
+    return Record(turns, speakers, count, known) if turns or speakers else None
 
 
 def _read_turns(stored: object) -> tuple[tuple[RecordedCall, ...], ...]:
@@ -160,8 +197,12 @@ def _read_turns(stored: object) -> tuple[tuple[RecordedCall, ...], ...]:
     return tuple(turns)
 
 
-def _stored(turns: Sequence[Json], speakers: Mapping[str, str], dropped: int) -> dict[str, Json]:
+def _stored(
+    turns: Sequence[Json], speakers: Mapping[str, str], dropped: int, author: str | None = None
+) -> dict[str, Json]:
     stored: dict[str, Json] = {"v": VERSION, "turns": list(turns)}
+    if author:
+        stored["by"] = author
     if speakers:
         stored["speakers"] = dict(speakers)
     if dropped:
@@ -182,6 +223,10 @@ def _entry(call: RecordedCall, limit: int) -> dict[str, Json]:
     }
     if call.error:
         entry["error"] = call.error[:32]
+    if 0 < len(call.id) <= _ID_CHARACTERS:
+        entry["id"] = call.id
+    if call.lead_in.strip() and len(call.lead_in) <= _LEAD_IN_CHARACTERS:
+        entry["said"] = sendable(call.lead_in)
     room = limit - _length(entry)
     text, size = "", room
     for _ in range(8):
@@ -244,7 +289,16 @@ def _read_call(stored: object) -> RecordedCall | None:
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name) or not isinstance(result, str):
         return None
     code = error if isinstance(error, str) and _LEGAL_CODE.fullmatch(error) else None
-    return RecordedCall(name, _read_arguments(arguments), defang(sendable(clip(result, CALL_CHARACTERS).text)), code)
+    told = defang(sendable(clip(result, CALL_CHARACTERS).text))
+    call_id, said = stored.get("id"), stored.get("said")
+    return RecordedCall(
+        name,
+        _read_arguments(arguments),
+        told,
+        code,
+        call_id if isinstance(call_id, str) and len(call_id) <= _ID_CHARACTERS and may_stay(call_id) else "",
+        said if isinstance(said, str) and len(said) <= _LEAD_IN_CHARACTERS else "",
+    )
 
 
 def _read_arguments(stored: object) -> str:

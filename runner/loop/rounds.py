@@ -209,7 +209,7 @@ class Rounds:
             author=reply.model_id,
             provider_fields=reply.provider_fields,
         )
-        self._memory.add(outcomes)
+        self._memory.add(outcomes, author=reply.model_id, said=reply.said)
         self._count(outcomes)
         return Round(turn, _pictures(outcomes), outcomes, terminated, self._offers())
 

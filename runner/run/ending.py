@@ -36,6 +36,7 @@ _TOO_LARGE = {
     "system prompt": Notice.PROMPT_TOO_LARGE,
     "newest message": Notice.MESSAGE_TOO_LARGE,
     "list of tools": Notice.TOOLS_TOO_LARGE,
+    "pictures": Notice.PICTURES_TOO_LARGE,
     "knowledge": Notice.KNOWLEDGE_TOO_LARGE,
 }
 

@@ -23,7 +23,7 @@ from runner.context.compaction import Context, View, Wishes
 from runner.context.meter import Meter
 from runner.context.save_marks import SaveMarks
 from runner.context.summary import Summarise, SummaryReply
-from runner.context.tokens import Ruler, load_tokenizer
+from runner.context.tokens import Ruler, SharedTokenizer
 from runner.conversation.call_ids import CallIds
 from runner.conversation.request import Request
 from runner.conversation.retrieval import retrieve
@@ -110,8 +110,8 @@ class Parts:
 
 
 async def make_parts(around: Surroundings, start: Assembled, bench: Bench) -> Parts:
-    """Build everything for the loop. Loads the tokenizer if no run has done so yet."""
-    context = await _context(around, start, bench)
+    """Build everything for the loop."""
+    context = _context(around, start, bench)
     notes = start.checkpoint.notes if start.checkpoint else {}
     bench.habits = Habits(notes.get(habits.KEY), partial(context.note, habits.KEY))
     bench.ids.take(_ids_in(start.view))
@@ -182,14 +182,14 @@ def _policy(around: Surroundings, start: Assembled, context: Context) -> Policy:
     return policy
 
 
-async def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:
+def _context(around: Surroundings, start: Assembled, bench: Bench) -> Context:
     apis, limits = around.ctx.context.available_apis, around.settings.context
     chat = chat_of(around.ctx)
     name = f"{chat.bot} {chat.own}"
     writers = bench.writers() if around.save_marks.may_ask(name) else ()
     context = Context(
         meter=Meter(bench.count),
-        ruler=Ruler(await load_tokenizer()),
+        ruler=Ruler(SharedTokenizer()),
         wishes=Wishes(limits.keep_recent_tokens, limits.summary_tokens),
         summarisers=[_summariser(write, around.deadline) for write in writers],
         now=time.time,

@@ -15,6 +15,8 @@ from runner.small.hints import KEY as HINTS_KEY
 from runner.small.hints import Hints
 from runner.small.memory import KEY, Memory
 from runner.small.part import Part, Parts
+from runner.small.shown import KEY as SHOWN_KEY
+from runner.small.shown import Places
 from runner.tools.catalogue import Catalogue
 from runner.tools.jobs import JOB_OUTPUT
 
@@ -64,7 +66,19 @@ def policy_of(
         return Standard()
     memory = Memory(notes.get(KEY), lambda value: note(KEY, value))
     hints = Hints(notes.get(HINTS_KEY), lambda value: note(HINTS_KEY, value))
-    return Guiding(settings.small, memory, catalogue, say, warn, place_of(ctx), parts, hints=hints, sends_by=sends_by)
+    places = Places(notes.get(SHOWN_KEY), lambda value: note(SHOWN_KEY, value))
+    return Guiding(
+        settings.small,
+        memory,
+        catalogue,
+        say,
+        warn,
+        place_of(ctx),
+        parts,
+        hints=hints,
+        places=places,
+        sends_by=sends_by,
+    )
 
 
 def place_of(ctx: RunnerContext) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from runner.small.part import EVERY_PART, Part, Parts
 from runner.small.reading import Lenient, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.request_shaping import FEWER, RESULT_CHARACTERS, Dresser, Wants
-from runner.small.shown import LOAD, LOAD_SPEC
+from runner.small.shown import LOAD, LOAD_SPEC, Places
 from runner.tools import validate_args
 from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
@@ -73,9 +73,9 @@ class Guiding:
     """One run. `say` gives a sentence of the runner in the chat's language, `log` a line for the bot's owner.
 
     `parts`: what of this policy is on. `own` says how a model is asked for calls where the model itself decides that,
-    not the settings (S0). `hints`: those of the conversation; None: of one that is kept nowhere. `sends_by`: the tool
-    by which the model has to send its answer itself (J2). `last_word`: behind its last step the model is asked once
-    more, and only another call ends the run; else the run ends right there.
+    not the settings (S0). `hints`, `places`: those of the conversation; None: of one that is kept nowhere.
+    `sends_by`: the tool by which the model has to send its answer itself (J2). `last_word`: behind its
+    last step the model is asked once more, and only another call ends the run; else the run ends right there.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class Guiding:
         *,
         own: Mapping[str, Own] | None = None,
         hints: Hints | None = None,
+        places: Places | None = None,
         sends_by: str | None = None,
         last_word: bool = True,
     ) -> None:
@@ -101,7 +102,7 @@ class Guiding:
         self._sends_by = sends_by if Part.REPLY_TOOL in parts else None
         self._modes = Modes(settings, memory, parts, own or {}, self._sends_by, log)
         self._last_word = last_word
-        self._dresser = Dresser(settings.site_instructions, place, parts)
+        self._dresser = Dresser(settings.site_instructions, place, parts, places or Places())
         self._ladder = Ladder()
         self._trail = Trail()
         self._turn = _Turn()
@@ -169,6 +170,7 @@ class Guiding:
             hint=self._hints.due,
             conclude=self._turn.conclude,
             resample=self._resamples,
+            fewer=level > 0,
         )
 
     def reading(self, model_id: str) -> Reading:

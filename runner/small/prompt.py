@@ -87,12 +87,10 @@ def restated(request: str, *, answer_by: str | None) -> str:
     return defang(RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), answer=answer))
 
 
-def lines(
-    example: str | None, tool: str | None, codes: Collection[ErrorCode], site: str, place: Sequence[str]
-) -> tuple[str, ...]:
+def lines(example: str | None, tool: str | None, site: str, place: Sequence[str]) -> tuple[str, ...]:
     """The blocks for the system message; nothing for what does not apply.
 
-    `codes` are the ones in use; `place` names where the chat is, platform and group, as others wrote it.
+    `place` names where the chat is, platform and group, as others wrote it.
     """
     blocks: list[str] = []
     where = ", ".join(filter(None, (_named(name) for name in place)))
@@ -102,11 +100,14 @@ def lines(
         blocks.append(f"{SITE_HEADING}\n{site.strip()}")
     if example and tool:
         blocks.append(f"{EXAMPLE_LINE.format(tool=tool)}\n{example}")
-    if codes:
-        blocks.append(
-            "\n".join([CODES_LINE, *(f"- {code.value}: {CODES[code]}" for code in ErrorCode if code in codes)])
-        )
     return tuple(blocks)
+
+
+def meaning_of(codes: Collection[ErrorCode]) -> tuple[str, ...]:
+    """The block on the error codes in use, none without any. It comes with a failure, so it stands last (L8)."""
+    if not codes:
+        return ()
+    return ("\n".join([CODES_LINE, *(f"- {code.value}: {CODES[code]}" for code in ErrorCode if code in codes)]),)
 
 
 def _named(name: str) -> str:

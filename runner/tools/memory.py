@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from runner.conversation.record import AGREED, KEY, RecordedCall, build, read
 from runner.host.events import Json
@@ -18,40 +18,60 @@ NEVER_CAME = "no result came while the run went on; the work may have been done 
 """What later runs read of a call that was still a job at the end (S4)."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Round:
+    outcomes: tuple[Outcome, ...]
+    author: str
+    said: str
+    agreed_by: str | None
+
+    def recorded(self, author: str | None) -> tuple[RecordedCall, ...]:
+        """The calls as they are kept; with their ids where `author` wrote them."""
+        calls = [_recorded(outcome) for outcome in self.outcomes]
+        if author and self.author == author:
+            calls = [replace(call, id=outcome.call.id) for call, outcome in zip(calls, self.outcomes, strict=True)]
+        return _agreed_to((replace(calls[0], lead_in=self.said), *calls[1:]), self.agreed_by)
+
+
 class ToolMemory:
     """Collects the calls of a run, after those that an earlier run could not put into an answer."""
 
     def __init__(self, unsaid: Sequence[Sequence[RecordedCall]], *, wanted: bool) -> None:
-        self._unsaid = [tuple(turn) for turn in unsaid] if wanted else []
-        self._rounds: list[tuple[Outcome, ...]] = []
-        self._agreed: dict[int, str] = {}
+        # Their ids were those of another run's model, perhaps of another provider (K2).
+        self._unsaid = [tuple(replace(call, id="") for call in turn) for turn in unsaid] if wanted else []
+        self._rounds: list[_Round] = []
         self._wanted = wanted
         self._owed = bool(self._unsaid)
 
-    def add(self, outcomes: Sequence[Outcome], agreed_by: str | None = None) -> None:
-        """One round of tools. The loop's own are left out: later runs know nothing of this one's jobs.
+    def add(
+        self, outcomes: Sequence[Outcome], *, author: str = "", said: str = "", agreed_by: str | None = None
+    ) -> None:
+        """One round of tools, by which model, and what it said before the calls. The loop's own are left out: later
+        runs know nothing of this one's jobs.
 
         `agreed_by`: who consented to these calls (M3).
         """
-        if agreed_by is not None:
-            self._agreed[len(self._rounds)] = agreed_by
         others = tuple(outcome for outcome in outcomes if outcome.entry is None or not outcome.entry.own)
         if self._wanted and others:
-            self._rounds.append(others)
+            self._rounds.append(_Round(others, author, said, agreed_by))
 
     def record(self, speakers: Mapping[str, str]) -> dict[str, Json] | None:
         """The record for the final message; None when there is nothing to remember."""
-        return build(self._turns(), speakers)
+        return build(self._turns(), speakers, self._author)
+
+    @property
+    def _author(self) -> str | None:
+        """The model whose ids are kept: the one that called last."""
+        return self._rounds[-1].author or None if self._rounds else None
 
     async def put_aside(self, host: Host) -> None:
         """Keep the record in state, because no answer will carry it. Raises HostCallFailed."""
-        if (record := build(self._turns())) is not None:
+        if (record := build(self._turns(), author=self._author)) is not None:
             await host.set_state(UNSAID_KEY, {KEY: record})
             self._owed = True  # should the run answer after all, it rides on that answer
 
     def _turns(self) -> list[tuple[RecordedCall, ...]]:
-        rounds = (tuple(map(_recorded, outcomes)) for outcomes in self._rounds)
-        return [*self._unsaid, *(_agreed_to(turn, self._agreed.get(at)) for at, turn in enumerate(rounds))]
+        return [*self._unsaid, *(done.recorded(self._author) for done in self._rounds)]
 
     async def settle(self, host: Host) -> None:
         """Forget what an earlier run put aside: this run's answer carries it. Raises HostCallFailed."""

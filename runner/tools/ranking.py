@@ -16,7 +16,7 @@ TOOL_DESCRIPTION_CHARACTERS = 400
 _QUERY_CHARACTERS = 20_000
 _KNOWN = 600
 """So many descriptions are kept as words; a long one takes some 20 KB."""
-_NAME_SCORE, _DESCRIPTION_SCORE, _RECENT_SCORE = 3, 1, 2
+NAME_SCORE, _DESCRIPTION_SCORE, _RECENT_SCORE = 3, 1, 2
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Scripts written without spaces: Han, kana, Hangul (whose words carry particles), Thai.
@@ -31,11 +31,17 @@ def rank_tools(tools: Sequence[Offered], query: str, *, max: int = 8, recent: Se
     """
     chosen = list(map(spec_of, tools))
     if len(chosen) > max:
-        asked = frozenset(words(query[:_QUERY_CHARACTERS]))
-        begins = frozenset(word[:4] for word in asked if len(word) > 3)
-        chosen.sort(key=lambda tool: -_score(tool, asked, begins, recent))
+        likeness = scores(chosen, query, recent)
+        chosen.sort(key=lambda tool: -likeness[tool.name])
         del chosen[max if max > 0 else 0 :]
     return [_short(tool) for tool in chosen]
+
+
+def scores(tools: Sequence[ToolSpec], query: str, recent: Sequence[str] = ()) -> dict[str, int]:
+    """How like the request each tool is, by its name (S2)."""
+    asked = frozenset(words(query[:_QUERY_CHARACTERS]))
+    begins = frozenset(word[:4] for word in asked if len(word) > 3)
+    return {tool.name: _score(tool, asked, begins, recent) for tool in tools}
 
 
 def know(tools: Iterable[ToolSpec]) -> None:
@@ -66,7 +72,7 @@ def _score(tool: ToolSpec, asked: frozenset[str], begins: frozenset[str], recent
     name = set(words(tool.name))
     in_name = sum(1 for word in name if word in asked or word[:4] in begins)
     in_description = len(_words_of(tool.description) & asked)
-    return _NAME_SCORE * in_name + _DESCRIPTION_SCORE * in_description + (_RECENT_SCORE if tool.name in recent else 0)
+    return NAME_SCORE * in_name + _DESCRIPTION_SCORE * in_description + (_RECENT_SCORE if tool.name in recent else 0)
 
 
 def _short(tool: ToolSpec) -> ToolSpec:

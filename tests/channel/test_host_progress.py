@@ -44,6 +44,15 @@ async def test_G1_asks_for_the_one_result_until_the_host_has_come_to_it() -> Non
     assert [(data["after_cursor"], data["limit"]) for data in handler.requests("run_events_page")] == [("6", 1)] * 3
 
 
+async def test_L13_a_host_that_has_shown_all_by_the_first_look_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backlog, "FIRST_PAUSE", 60.0)
+    host, handler = asked(lambda _data: taken(7))
+    await caught_up(host, 7, until=soon())
+    assert len(handler.requests("run_events_page")) == 1
+
+
 async def test_Q4_a_host_that_refuses_is_asked_once() -> None:
     host, handler = asked(ActionCallError("ActionCallError: no"))
     await caught_up(host, 7, until=soon())

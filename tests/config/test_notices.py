@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 SETTINGS_NAMED = {
     Notice.PROMPT_TOO_LARGE: ("prompt", "context-window-tokens"),
     Notice.MESSAGE_TOO_LARGE: ("context-window-tokens",),
+    Notice.PICTURES_TOO_LARGE: ("context-window-tokens",),
     Notice.TOOLS_TOO_LARGE: ("context-window-tokens",),
     Notice.KNOWLEDGE_TOO_LARGE: ("retrieval-top-k", "context-window-tokens"),
     Notice.TIME_LIMIT: ("timeout",),

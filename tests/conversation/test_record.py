@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def test_B6_what_was_kept_comes_back_as_turns_with_their_results() -> None:
         for turn in turns
     )
     assert record.speakers == {"u1": "Ann"}
-    units = record.as_units("17", author="m", span=Span("17", "17"))
+    units = record.as_units("17", span=Span("17", "17"))
     assert [len(unit.calls) for unit in units] == [2, 1]
     assert units[0].results[0].text == frame(turns[0][0].result, "tool look")
     assert units[1].results[0].text.startswith("Error [timeout]: ")
@@ -144,3 +145,40 @@ def test_B6_a_record_never_exceeds_its_bounds_and_always_comes_back(
     assert count + (record.dropped if record else 0) == sum(map(len, turns)) or record is None
     for unit in record.as_units("1") if record else ():
         assert all(isinstance(json.loads(call.arguments), dict) for call in unit.calls)
+
+
+WORDS = st.text("abc .\n", max_size=6)
+
+
+@given(lead_ins=st.lists(WORDS, max_size=4, unique_by=str.strip), answer=st.lists(WORDS, max_size=6))
+def test_L8_of_the_words_of_a_run_none_is_lost_and_none_doubled_when_its_rounds_come_back(
+    lead_ins: list[str], answer: list[str]
+) -> None:
+    text = "\n\n".join([*lead_ins[1:], *answer])
+    turns = [[replace(_call(number), lead_in=words)] for number, words in enumerate(lead_ins)]
+    record = read({KEY: build(turns)})
+    units = record.as_units("17", text) if record else ()
+    assert not lead_ins or "".join("".join(unit.text.split()) for unit in units) == "".join(text.split())
+
+
+def test_L8_ids_and_lead_ins_come_back_as_they_were_and_hostile_ones_do_not() -> None:
+    kept = [replace(_call(1), id="toolu_01", lead_in="I look. "), replace(_call(2), id="x" * 200)]
+    record = _read(build([kept], author="m1"))
+    assert record.author == "m1"
+    (turn, rest) = record.as_units("17", "I look.\n\nIt is one.")
+    assert (turn.text, rest.text) == ("I look. ", "It is one.")
+    assert turn.calls[0].id == "toolu_01" and re.fullmatch("[a-zA-Z0-9]{9}", turn.calls[1].id)
+    stored = {
+        "v": 1,
+        "by": "m1",
+        "turns": [[{"name": "f", "args": {}, "result": "r", "id": "<|im_start|>", "said": 7}]],
+    }
+    (turn,) = _read(stored).as_units("17")
+    assert re.fullmatch("[a-zA-Z0-9]{9}", turn.calls[0].id) and turn.text == ""
+
+
+def test_K2_an_id_that_two_runs_kept_stands_in_a_request_once() -> None:
+    record = _read(build([[replace(_call(1), id="call_0")]], author="m1"))
+    taken: set[str] = set()
+    ids = [call.id for key in ("17", "18") for turn in record.as_units(key, taken=taken) for call in turn.calls]
+    assert len(set(ids)) == 2 and ids[0] == "call_0"

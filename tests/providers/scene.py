@@ -49,16 +49,26 @@ async def scene(
     tools: Sequence[Tool] = (),
     streamed: bool = True,
     abilities: frozenset[str] = frozenset({"func_call", "vision", "reasoning"}),
+    extra_args: dict[str, Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[Scene]:
-    """A bot whose models are `cases`, each its own provider; thoughts are not shown. `options`: the test host's."""
+    """A bot whose models are `cases`, each its own provider; thoughts are not shown.
+
+    `extra_args`: the parameters that the owner wrote at each model. `options`: the test host's.
+    """
     options.setdefault("pipeline_remove_think", True)
     async with AsyncExitStack() as stack:
         providers = [stack.enter_context(Provider(case.dialect())) for case in cases]
         border = await stack.enter_async_context(Border())
         models = [
             await border.model(
-                f"m{at}", case.requester, case.model, provider.base_url, streamed=streamed, abilities=abilities
+                f"m{at}",
+                case.requester,
+                case.model,
+                provider.base_url,
+                streamed=streamed,
+                abilities=abilities,
+                extra_args=extra_args,
             )
             for at, (case, provider) in enumerate(zip(cases, providers, strict=True), 1)
         ]

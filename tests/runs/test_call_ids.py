@@ -57,12 +57,23 @@ async def test_K2_another_model_gets_an_id_of_ours_for_call_and_result() -> None
     await assert_sound(host, run)
 
 
-async def test_K2_replayed_calls_have_ids_of_ours_and_the_same_ones_in_every_later_run() -> None:
+async def test_L8_replayed_calls_have_the_ids_under_which_their_model_knows_them_in_every_later_run() -> None:
     host = host_with(replies=[looks("call_abc", "c2"), looks("call_abc"), "Done."], tools=[looking()])
-    await host.say("go")
+    sent = ids_of((await host.say("go")).requests[-1])
     seen = [ids_of((await host.say(text)).requests[-1]) for text in ("one", "two", "three")]
-    assert seen[0] == seen[1] == seen[2] and len(seen[0]) == 3
-    assert all(MADE.fullmatch(each) for each in seen[0])
+    assert sent == seen[0] == seen[1] == seen[2]
+    assert sent[:2] == ["call_abc", "c2"] and MADE.fullmatch(sent[2])
+
+
+@pytest.mark.parametrize("own", [LONG, "调.用:1", "call_abc"])
+async def test_K2_another_model_reads_replayed_calls_under_ids_of_ours(own: str) -> None:
+    first, second = Model("m1", replies=[looks(own), "Done."]), Model("m2")
+    host = host_with(models=[first, second], tools=[looking()])
+    await host.say("go")
+    first.say(Reply(error=Reason.CONNECTION))
+    await host.say("again")
+    assert [len(ids_of(request)) for request in second.requests] == [1]
+    assert MADE.fullmatch(ids_of(second.requests[0])[0])
 
 
 async def test_K2_a_model_that_numbers_its_calls_reads_numbers_in_every_later_run() -> None:
@@ -84,13 +95,13 @@ async def test_K2_a_server_that_numbers_each_reply_from_zero_makes_no_id_twice()
     assert ids_of(run.requests[-1]) == ["functions.look:0", "functions.look:1", "functions.look:2"]
 
 
-async def test_K2_a_model_that_writes_other_ids_again_reads_ours_again() -> None:
+async def test_L8_ids_that_were_sent_stay_when_a_model_begins_to_write_others() -> None:
     host = host_with(replies=[looks("functions.look:0"), "Done."], tools=[looking()])
     await host.say("go")
     host.world.models[0].say(looks("call_x"), "Done.")
     await host.say("again")
     run = await host.say("and now?")
-    assert all(MADE.fullmatch(each) for each in ids_of(run.requests[0]))
+    assert ids_of(run.requests[0]) == ["functions.look:0", "call_x"]
 
 
 async def test_K2_ids_that_stand_in_a_text_are_ours() -> None:

@@ -26,6 +26,17 @@ async def test_Q1_one_answer_takes_at_most_six_calls_and_two_steps_before_the_mo
     assert before.depth <= 2
 
 
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_L13_between_the_models_end_and_the_answer_stand_two_calls(*, streaming: bool) -> None:
+    """Whether the Host has come to the end of the text, and whether somebody said more."""
+    host = host_with(replies=["Hello!"], streaming_adapter=streaming)
+    run = await host.say("hi")
+    assert run.answer == "Hello!"
+    names = [call.action for call in run.calls.but("run_get")]
+    assert names[-2:] == ["run_events_page", "steering_pull"]
+    assert names[-3].startswith("invoke_llm"), names
+
+
 async def test_Q1_two_thousand_chunks_take_no_more_calls_than_one() -> None:
     text = "".join(f"word{number} " for number in range(2000))
     run = await host_with(replies=[Reply(text, chunks=2000)]).say("tell me all")

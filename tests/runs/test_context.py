@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from runner.context import tokens
 from tests.host import (
     Fault,
     Model,
@@ -39,6 +40,30 @@ from .long_chats import (
     window,
 )
 from .scenes import NUMBERED, assert_sound, counted, host_with, rounds_of
+
+
+async def test_L11_a_chat_that_fits_never_loads_the_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError("nothing was to be cut")
+
+    monkeypatch.setattr(tokens, "_shared", None)
+    monkeypatch.setattr(tokens, "build_encoding", refuse)
+    look = Tool("look", result="The whole text.")
+    host = host_with(replies=[Reply(tool_calls=[ToolCall("look")]), "Here."], tools=[look])
+    chatter(host, Random(1), 20, 60)
+    for text in ("Look it up.", "And now?"):
+        await assert_sound(host, await host.say(text))
+
+
+async def test_L11_the_vocabulary_is_loaded_when_the_first_cut_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_shared", None)
+    host = host_with(models=[Model("m1", default=model_that())], config=window(3_000))
+    await host.say("Hello.")
+    assert vars(tokens)["_shared"] is None
+    chatter(host, Random(1), 30, 160)
+    run = await host.say("And now?")
+    assert run.final_text == "Noted."
+    assert vars(tokens)["_shared"].exact
 
 
 class Chat:

@@ -31,7 +31,7 @@ async def test_S3_the_history_is_the_last_twelve_turns_from_a_user_turn_on() -> 
         run = await host.say("now")
         return run.requests[0].roles[1], len(run.requests[0].roles) - 1
 
-    await shows(Part.SHORT_HISTORY, scenario, wanted=("user", 11), without=("user", 21))
+    await shows(Part.SHORT_HISTORY, scenario, wanted=("user", 9), without=("user", 21))
 
 
 async def test_S3_results_are_cut_to_1500_characters() -> None:

@@ -155,7 +155,7 @@ def test_S3_every_error_code_has_a_meaning() -> None:
 
 
 def test_S3_no_line_stands_for_what_does_not_apply() -> None:
-    assert prompt.lines(None, None, (), "  ", ()) == ()
+    assert prompt.lines(None, None, "  ", ()) == ()
 
 
 @pytest.mark.parametrize("properties", SCHEMAS, ids=str)
