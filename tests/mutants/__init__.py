@@ -1,0 +1,1 @@
+"""One small fault for each rule, and the test that falls when it is made."""
