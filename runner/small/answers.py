@@ -24,14 +24,37 @@ _ECHO_LEAST = 200
 _LOOKED_AT = 10_000
 _REPEAT_LEAST = 20
 _ADMITS = re.compile(
-    r"error|fail|could\s?n[o']t|can(?:no|')t|unable|not able|did\s?n[o']t|was\s?n[o']t|sorry|unfortunately|problem|"
-    r"失败|失敗|错误|錯誤|无法|無法|不能|没能|沒能|抱歉|エラー|できません|できなかった|申し訳|ошибк|не удалось|не могу|"
-    r"не смог|no se pudo|no pude|no puedo|fall[óo]|lo siento|không thể|lỗi|thất bại|ไม่สามารถ|ผิดพลาด|ล้มเหลว|ขออภัย",
+    r"error|fail|unable|not able|sorry|unfortunately|problem|\bnot\b|n['’]t\b|\bcannot\b|could\s?no|did\s?no"
+    r"|was\s?no|\b(?:no longer|unavailable|already|denied|missing|refused|rejected|blocked|impossible|instead"
+    r"|expired)\b"
+    r"|失败|失敗|错误|錯誤|[无無]法|抱歉|[没沒未]|不(?!客[气氣]|用|[错錯])|拒[绝絕]|"
+    r"エラー|でき(?:ず|な)|ません|ない|なかった|申し訳|[既す](?:に|でに)|"
+    r"ошибк|\bне\b|\bнет\b|нельзя|невозможно|\bуже\b|отказ|сожалени|"
+    r"\bno\b|\bya\b|fall[óo]|lo siento|imposible|rechaz|deneg|"
+    r"không|chưa|lỗi|thất bại|từ chối|"
+    r"ไม่|ผิดพลาด|ล้มเหลว|ขออภัย|ปฏิเสธ",
     re.IGNORECASE,
 )
+"""How an answer admits that something did not work, in the eight languages (Sa). A word too many lets a claim stand;
+one too few sends honest answers back, which is worse."""
+
 _CUE = re.compile(
-    r"\b(?:use|using|click|press|run|call|try|invoke|execute|open)\b|使用|调用|調用|点击|呼び出", re.IGNORECASE
+    r"\b(?:use|using|click|press|run|call|try|invoke|execute|open"
+    r"|usa|usar|usando|utilic\w+|utiliza\w*|pulsa\w*|pulse|haz clic|haga clic|llam[ae]\w*|ejecut[ae]\w*"
+    r"|abr[ae]|prueb[ae]"
+    r"|sử dụng|dùng|gọi|bấm|nhấn|nhấp|chạy|mở|thử"
+    r"|использу\w+|воспользу\w+|нажм\w+|вызов\w+|запуст\w+|откро\w+|примен\w+|попробу\w+)\b"
+    r"|使用|[用按]|[调調]用|[点點][击擊]|[运運]行|[执執]行|打[开開]|呼び出|クリック|実行"
+    r"|ใช้|คลิก|กด|เรียก|เปิด|ลอง",
+    re.IGNORECASE,
 )
+_CUE_BEHIND = re.compile(
+    r"\W{0,3}(?:ツール|ボタン|機能)?(?:を|で)\W{0,3}(?:使|ご利用|利用|押|クリック|実行|呼び|開|試)"
+)
+"""Japanese says it behind the name."""
+
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"(?<![.!?:。\n] )(?<!^)\b[A-ZА-ЯЁ][\w'’-]{2,}")
 _FRAME = "--- data block "
 _WRITES = re.compile(r"(?:^|_)(?:write|edit|create_file|save|patch|update_file)(?:$|_)")
 _OPEN_STATES = frozenset({"pending", "in_progress", "open", "todo", "doing", "not_started"})
@@ -60,7 +83,7 @@ def _squeezed(text: str) -> str:
 
 def ignores_failure(text: str, done: Sequence[Done]) -> str | None:
     """What to say to a reply that passes over the last call, which failed; None when it may stand."""
-    if not done or not done[-1].failed or _ADMITS.search(text):
+    if not done or not done[-1].failed or _ADMITS.search(text) or _tells_of(text, done[-1].body):
         return None
     last = done[-1]
     return (
@@ -69,16 +92,34 @@ def ignores_failure(text: str, done: Sequence[Done]) -> str | None:
     )
 
 
+def _tells_of(text: str, failure: str) -> bool:
+    """Whether an answer shares an id, a name or a number with the words of a failure: then it tells of it (Sa)."""
+    failure = failure[:_LOOKED_AT]
+    return not _marks_of(text).isdisjoint(_marks_of(failure)) or any(name in text for name in _NAME.findall(failure))
+
+
+def _marks_of(text: str) -> set[str]:
+    """Ids, and numbers of two digits or more."""
+    words = (word.lstrip("0").casefold() for word in _WORD.findall(text))
+    return {word for word in words if len(word) > 1 and any(map(str.isdigit, word))}
+
+
 def passes_work_on(text: str, tools: Collection[str], called: Collection[str]) -> str | None:
     """What to say to a reply that tells the user to use a tool which is right here; None when it may stand."""
     for tool in tools:
         if tool in called or len(tool) < 4:
             continue
         spoken = re.escape(tool).replace("_", r"[\s_-]")
-        found = re.search(rf"(?<![\w]){spoken}(?![\w])", text, re.IGNORECASE)
-        if found and _CUE.search(text, max(0, found.start() - 40), found.start()):
+        # Chinese, Japanese and Thai have no blanks around it.
+        found = re.search(rf"(?<![A-Za-z0-9_]){spoken}(?![A-Za-z0-9_])", text, re.IGNORECASE)
+        if found and _tells_to_use(text, found):
             return f"Your reply was not sent. The user cannot use {tool}; you can. You do it: call {tool} now."
     return None
+
+
+def _tells_to_use(text: str, tool: re.Match[str]) -> bool:
+    before = _CUE.search(text, max(0, tool.start() - 40), tool.start())
+    return before is not None or _CUE_BEHIND.match(text, tool.end()) is not None
 
 
 def ends_of(text: str) -> str:

@@ -30,6 +30,65 @@ def test_S3_a_reply_that_owns_up_to_a_failure_stands(text: str) -> None:
     assert ignores_failure(text, [FAILED]) is None
 
 
+LENT = Done("lend", '{"book": "B102"}', "Error: B102 is already lent to Ivan until 2027-03-11", code="tool_error")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B102 is already lent to Ivan until 11 March, so it is not available.",
+        "Ivan has it at the moment.",
+        "You get it after 11 March.",
+        "这本书已经借给伊万了，暂时借不到。",
+        "這本書目前沒有辦法借出。",
+        "この本はすでに貸し出し中です。",
+        "この本は今お貸しできません。",
+        "หนังสือเล่มนี้ยังไม่ว่าง",
+        "Cuốn sách này chưa có sẵn.",
+        "Ese libro ya está prestado.",
+        "Эта книга уже выдана.",
+        "Сейчас её нет.",
+        "Das Buch B102 hat jemand anders.",
+    ],
+)
+def test_Sa_an_answer_that_admits_the_failure_or_shares_a_mark_with_it_stands(text: str) -> None:
+    assert ignores_failure(text, [LENT]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Saved!",
+        "已保存。",
+        "保存しました。",
+        "บันทึกแล้ว",
+        "Đã lưu xong.",
+        "Guardado con éxito.",
+        "Все готово",
+        "好的，已經借給你了。",
+    ],
+)
+def test_Sa_a_claim_is_sent_back_in_every_language(text: str) -> None:
+    assert ignores_failure(text, [LENT]) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please use add_to_cart.",
+        "请使用add_to_cart工具。",
+        "請點擊 add_to_cart。",
+        "add_to_cart を使ってください。",
+        "โปรดใช้ add_to_cart",
+        "Bạn hãy dùng add_to_cart.",
+        "Puede usar add_to_cart.",
+        "Используйте add_to_cart.",
+    ],
+)
+def test_Sa_you_do_it_is_said_in_every_language(text: str) -> None:
+    assert passes_work_on(text, ["add_to_cart"], ()) is not None
+
+
 @pytest.mark.parametrize("text", ["Saved!", "已保存。", "Все готово"])
 def test_S3_a_reply_that_passes_over_a_failure_is_told_so(text: str) -> None:
     told = ignores_failure(text, [FINE, FAILED])
