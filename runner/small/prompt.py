@@ -31,6 +31,7 @@ CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.FAILED: "the tool could not do it; try another way or tell the user",
     ErrorCode.CANCELLED: "it was stopped before it was done",
     ErrorCode.LIMIT: "it was not run, because a limit was reached",
+    ErrorCode.WAITING: "it waits until a person agrees; do not call it again",
 }
 _REQUEST_CHARACTERS = 500
 _PLACE_CHARACTERS = 80

@@ -50,8 +50,8 @@ async def test_S6_without_skills_their_tools_are_in_no_prompt() -> None:
         run = await play(parts, "ok", profile="standard", form="native")
         return sorted(run.requests[0].tool_names), run.requests[0].system
 
-    def everything(ctx: RunnerContext, *, hide_sandbox: bool, reserved: tuple[str, ...]) -> Catalogue:
-        return Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox, reserved=reserved)
+    def everything(ctx: RunnerContext, _: object, *, hide_sandbox: bool) -> Catalogue:
+        return Catalogue.build(ctx.resources.tools, hide_sandbox=hide_sandbox)
 
     system = "You are a helpful assistant."
     all_names = ["activate", "list_skill_resources", "read_skill_resource", "get_weather"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
-from runner.context import compaction
-from runner.context.planner import Plan, Step
+from runner.context.compaction import Context
+from runner.context.planner import WINDOW_SETTING
+from runner.host.errors import InputTooLarge
 from runner.run import ending
 from runner.small import prompt
 from runner.small.guiding import Guiding
@@ -97,10 +98,10 @@ async def test_S3_then_the_oldest_turns_go_and_the_newest_stays() -> None:
         asked = [each for each in run.requests if "get_weather" in each.system]
         return bool(asked) and ("question 0 w" in asked[-1].text, "newest question" in asked[-1].last_user)
 
-    def keep_all(units: Any, *, question: Any = None, **_: Any) -> Plan:
-        return Plan(Step.KEEP, units, tokens=0, summary_room=0, question=question)
+    async def keep_all(*_: Any, **__: Any) -> Never:
+        raise InputTooLarge("history", WINDOW_SETTING, 1, 1)
 
-    await shows(Change(compaction, "plan", keep_all), scenario, wanted=(False, True), without=False)
+    await shows(Change(Context, "_compact", keep_all), scenario, wanted=(False, True), without=False)
 
 
 async def test_S3_what_is_still_too_long_is_said_clearly() -> None:

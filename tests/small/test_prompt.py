@@ -43,7 +43,7 @@ RULER = Ruler(asyncio.run(load_tokenizer()))
 COUNTED = {
     "example": (prompt.EXAMPLE_LINE, 19),
     "codes": (prompt.CODES_LINE, 16),
-    "all codes": ("\n".join(prompt.CODES.values()), 68),
+    "all codes": ("\n".join(prompt.CODES.values()), 81),
     "site": (prompt.SITE_HEADING, 4),
     "place": (prompt.PLACE_LINE, 9),
     "restated": (prompt.restated("", answer_by=None), 26),
@@ -98,6 +98,7 @@ NO_PROMPT = (
     ": the schema for guided calls was ",
     "; calls are asked for as text from now on",
     answers._ADMITS.pattern,
+    answers._CUE.pattern,
 )
 """Words of the folder that no model reads: lines of the log, and what is looked for."""
 
