@@ -219,7 +219,7 @@ def test_B4_J1_a_message_with_a_quote_and_files_is_read_in_words_and_its_picture
     said = last_said(first)
     assert pictures(first) == [f"{ADDRESS}/photo.png"]
     assert f"> {QUOTED}\n> [image]\n> [voice message]\n> [file: agenda.pdf]\n" in said
-    assert [said.count(words) for words in ("Is that so?", "[file: a.pdf]", "[voice: ", "MessageChain")] == [1, 1, 1, 0]
+    assert [said.count(words) for words in ("Is that so?", "[file: a.pdf", "[voice: ", "MessageChain")] == [1, 1, 1, 0]
     before = next(text for role, text in reversed(later.texts[:-1]) if role == "user")
     assert f"> {QUOTED}\n" in before and "MessageChain" not in before
     assert pictures(later) == []

@@ -137,7 +137,7 @@ async def test_B4_B5_on_a_platform_everything_comes_by_its_address_and_is_words_
     said = last_said(first)
     assert pictures(first) == [f"{ADDRESS}/earlier.png", f"{ADDRESS}/photo.png"]
     assert f"{QUOTED}\nIs that so?\n" in said
-    assert [said.count(words) for words in ("[file: agenda.pdf]", "[file: plan.pdf]", "[voice: voice]")] == [1, 1, 2]
+    assert [said.count(words) for words in ("[file: agenda.pdf", "[file: plan.pdf", "[voice: voice")] == [1, 1, 2]
     assert said.startswith("[Ann] ") is (kind == "group")
     assert pictures(later) == []
     before = next(text for role, text in later.texts if role == "user")
@@ -188,7 +188,7 @@ async def test_G1_on_a_platform_a_follow_up_brings_its_picture_and_its_files_in_
     _, second = model.requests
     assert pictures(second) == [f"{ADDRESS}/photo.png"]
     said = last_said(second)
-    assert [said.count(words) for words in ("And that?", "[file: plan.pdf]", "[voice: ")] == [1, 1, 1]
+    assert [said.count(words) for words in ("And that?", "[file: plan.pdf", "[voice: ")] == [1, 1, 1]
     assert said.startswith("[Bob] ") is (kind == "group")
 
 
