@@ -36,7 +36,7 @@ async def test_G1_messages_sent_while_a_tool_runs_are_answered_by_that_run_in_th
         runs = bed.records.runs(chat.conversation_id)
         await chat.ask("question-delta")
     _, second, later = model.requests
-    assert [role for role, _ in second.texts if role != "system"] == ["user", "assistant", "tool", "user"]
+    assert [role for role, _ in second.texts if role != "system"] == ["user", "assistant", "tool", "assistant", "user"]
     assert second.holds("door oak opened") == 1
     joined = second.texts[-1][1]
     assert joined.index("question-beta") < joined.index("question-gamma")

@@ -19,7 +19,7 @@ _NODES = 200
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A tool's arguments. `schema` is offered, `own` is what arguments are checked against. `altered`: the schema that
-    the tool gave is another one (K7).
+    the tool gave is another one, or a field in it may be anything; some providers take no such field (K7).
 
     `told` belongs into the tool's description: what the offered schema has no word for. `fields` maps offered names of
     fields to the tool's own ones where they differ. `note` is for the log.
@@ -60,7 +60,7 @@ def offered_schema(parameters: Mapping[str, Any] | None) -> Offer | Unofferable:
     schema = _in_order(made, own)
     if schema == own:
         schema = own
-    return Offer(schema, own, str(told), subset.names.own, note, altered=schema != parameters)
+    return Offer(schema, own, str(told), subset.names.own, note, altered=schema != parameters or _is_open(schema))
 
 
 def _converted(own: Mapping[str, Json]) -> tuple[Subset, dict[str, Json] | None]:
@@ -81,6 +81,19 @@ def _object_of(made: dict[str, Json]) -> dict[str, Json] | None:
         if isinstance(branch, dict) and branch.get("type", "object") == "object":
             return {**branch, "type": "object"}
     return None
+
+
+def _is_open(schema: Json) -> bool:
+    """Whether a field somewhere in an offered schema has no type: Kimi and llama.cpp refuse the whole request."""
+    if not isinstance(schema, dict):
+        return False
+    properties, branches = schema.get("properties"), schema.get("anyOf")
+    parts = [
+        *(properties.values() if isinstance(properties, dict) else ()),
+        *(branches if isinstance(branches, list) else ()),
+    ]
+    parts += [schema["items"]] if "items" in schema else []
+    return not {"type", "anyOf"} & schema.keys() or any(map(_is_open, parts))
 
 
 def _count(value: Json) -> int:
