@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from callformats.thinking import QUOTES
@@ -23,6 +24,9 @@ def _any(literals: Iterable[str], more: str = "") -> re.Pattern[str]:
 _MOST_PIECES: Final = 200
 """Thoughts, or tokens of the turn in a row, that are looked at: a text with more of them is no model's thinking, and
 nobody is to wait for the reading (Sm)."""
+
+_MOST_QUOTED: Final = 2_000
+"""Closers in quotes that are passed over in a thought; one with more of them goes to the end of the text (Sm)."""
 
 _TAIL: Final = 2_000
 """Characters at the end of a text among which a last closer is looked for."""
@@ -101,13 +105,13 @@ def _behind_thoughts(text: str, *, sentences_may_stay_open: bool) -> int:
 def _without(text: str, kinds: list[Marks], noise: tuple[str, ...]) -> str:
     opened = {marks.opens.lower(): marks for marks in kinds}
     alone = {marks.closes.lower() for marks in kinds if marks.closes in CLOSERS_ALONE}
-    small = text.lower()
+    small = _lower(text)
     literals = [
         literal for literal in (*opened, *(marks.closes for marks in kinds), *noise) if literal.lower() in small
     ]
     if not literals:
         return text
-    if sum(small.count(literal.lower()) for literal in literals) > 2 * _MOST_PIECES and len(small) == len(text):
+    if sum(small.count(literal.lower()) for literal in literals) > 2 * _MOST_PIECES:
         return text[max(small.rfind(literal.lower()) + len(literal) for literal in literals) :].lstrip()
     tokens = _any(literals)
     kept: list[str] = []
@@ -125,6 +129,11 @@ def _without(text: str, kinds: list[Marks], noise: tuple[str, ...]) -> str:
         elif word == inside.closes.lower():
             inside, after = None, _behind(_SPACE, text, token.end())
     return "".join(kept) + ("" if inside is not None else text[after:])
+
+
+def _lower(text: str) -> str:
+    """A text in small letters, each where it stood: of all characters only this one becomes two."""
+    return text.replace("\u0130", "I").lower()
 
 
 def _without_answer_tags(text: str) -> str:
@@ -150,7 +159,8 @@ def _all_unquoted(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]
 
 
 def _unquoted(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
-    return next((found for found in pattern.finditer(text, at) if not _is_quoted(text, found)), None)
+    first = islice(pattern.finditer(text, at), _MOST_QUOTED)
+    return next((found for found in first if not _is_quoted(text, found)), None)
 
 
 def _is_quoted(text: str, token: re.Match[str]) -> bool:

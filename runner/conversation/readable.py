@@ -28,6 +28,8 @@ def is_readable(text: str) -> bool:
     """Whether a person would see anything of it (I8)."""
     if _READABLE.search(text, 0, _GLANCE) is not None:
         return True
+    if text.isspace():
+        return False
     # Which characters there are is known at once, also of a text of a million of them (Sm).
     return len(text) > _GLANCE and _READABLE.search("".join(set(text))) is not None
 

@@ -132,3 +132,20 @@ def test_Se_taking_thoughts_out_reads_a_text_a_bounded_number_of_times(unit: str
     without_thoughts(text, anywhere=True)
     without_thoughts(text)
     is_thought_alone(text)
+
+
+@pytest.mark.parametrize("letters", ["An answer.", "İyi bir cevap İ.", "ẞ ŉ ǰ ﬀ"])
+def test_Sm_of_hundreds_of_thoughts_only_what_stands_behind_the_last_is_left(letters: str) -> None:
+    # In small letters the Turkish capital is two characters; what stands behind it must be found all the same.
+    text = letters + "<think>a</think>" * 300 + letters
+    assert without_thoughts(text, anywhere=True) == letters
+
+
+@pytest.mark.parametrize("letters", ["İ", "İİİİ </think>"])
+def test_Se_a_thought_is_found_behind_letters_that_grow_when_made_small(letters: str) -> None:
+    assert without_thoughts(f"{letters}a<think>b</think>c", anywhere=True).endswith("ac")
+
+
+def test_Sm_a_thought_that_speaks_of_its_closer_thousands_of_times_goes_to_the_end() -> None:
+    assert without_thoughts("<think>" + '"</think>" ' * 1_000 + "</think>yes") == "yes"
+    assert without_thoughts("<think>" + '"</think>" ' * 3_000 + "</think>yes") == ""
