@@ -113,6 +113,7 @@ def actions_of(name: str) -> tuple[str, ...]:
 
 async def _undisturbed(name: str) -> tuple[str, ...]:
     stage = STAGES[name]()
+    await stage.prepare()
     run = await stage.start().wait()
     await stage.host.aclose()
     return tuple(dict.fromkeys(run.calls.names))
@@ -145,14 +146,15 @@ def play(case: Case, report: Report) -> None:
 async def _played(case: Case, report: Report) -> list[str]:
     stage = STAGES[case.stage]()
     async with stage.host as host:
+        await stage.prepare()
         stage.host.fail(case.action, case.made(), times=None if case.always else 1)
         run = stage.start()
         found = await _ended(run, report)
         report.struck += any(call.fault and call.action == action_name(case.action) for call in run.calls)
         found += [*_of_the_run(case, stage, run)] if not found else []
         found += await leftovers(host, QUIET_SECONDS)
-        found += await _of_the_next(host, report)
-        return found
+        found += await _of_the_next(stage, report)
+        return [*found, *_acted(stage)]
 
 
 async def _ended(run: RunRecord, report: Report) -> list[str]:
@@ -201,12 +203,20 @@ def _heard(case: Case, stage: Stage, run: RunRecord) -> Iterator[str]:
         yield f"follow-ups that nobody read: {missing}"
 
 
-async def _of_the_next(host: TestHost, report: Report) -> list[str]:
+def _acted(stage: Stage) -> Iterator[str]:
+    """A tool that asks first never runs more often than somebody agreed (M5)."""
+    tool, most = stage.acts or (None, 0)
+    if tool is not None and len(tool.calls) > most:
+        yield f"{tool.name} ran {len(tool.calls)} times, agreed to {most}"
+
+
+async def _of_the_next(stage: Stage, report: Report) -> list[str]:
+    host = stage.host
     host.faults.clear()
     host.hooks.clear()
     for model in host.world.models:
         model.default = CALM
-    run = host.start("And now?")
+    run = host.start(stage.after)
     found = await _ended(run, report)
     if not found:
         found = [*breaches(host, run, Plants(Random(1)), cut_off=False), *unaffected(host, run)]

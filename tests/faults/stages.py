@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from tests.consent.chats import ASKS, PAY, pay
 from tests.host import (
     Attachment,
     Box,
@@ -38,12 +39,23 @@ Mind = Callable[[ModelRequest], "Reply | str"]
 
 @dataclass
 class Stage:
-    """A Host, and the message that begins its run. `follow_ups`: what is said meanwhile, once `host.when` says so."""
+    """A Host, and the message that begins its run. `follow_ups`: what is said meanwhile, once `host.when` says so.
+    `before`: said and answered before anything fails; `after`: when nothing fails any more;
+    `acts`: a tool that nobody may have to fear twice, and how often
+    it may run (M5).
+    """
 
     host: TestHost
     text: str = "What is there?"
+    before: str = ""
+    after: str = "And now?"
+    acts: tuple[Tool, int] | None = None
     attachments: tuple[Attachment, ...] = ()
     follow_ups: list[str] = field(default_factory=list)
+
+    async def prepare(self) -> None:
+        if self.before:
+            await self.host.say(self.before)
 
     def start(self) -> RunRecord:
         return self.host.start(self.text, attachments=self.attachments)
@@ -168,6 +180,24 @@ def lost_pull() -> Stage:
     return stage
 
 
+def asking() -> Stage:
+    """A tool waits for a person's consent, and nobody gives it (M2)."""
+    tool = pay()
+
+    def mind(name: str) -> Mind:
+        return lambda request: Reply(f"{name} knows") if rounds_of(request) else Reply("I pay. ", tool_calls=[PAY])
+
+    host = _host(mind, tools=[tool], config=ASKS, interactions=True)
+    return Stage(host, text="Pay Bob", acts=(tool, 0))
+
+
+def agreed() -> Stage:
+    """The run that hears the yes (M3)."""
+    stage = asking()
+    assert stage.acts is not None
+    return replace(stage, before="Pay Bob", text="yes", after="yes", acts=(stage.acts[0], 1))
+
+
 STAGES: dict[str, Callable[[], Stage]] = {
     made.__name__: made
     for made in (
@@ -183,5 +213,7 @@ STAGES: dict[str, Callable[[], Stage]] = {
         agent_with_files,
         not_streamed,
         lost_pull,
+        asking,
+        agreed,
     )
 }

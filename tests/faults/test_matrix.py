@@ -53,6 +53,7 @@ def test_Q4_the_matrix_is_whole() -> None:
         "export_box_files",
         "state_get",
         "state_set",
+        "state_delete",
         "reply_stream",
         "call_platform_api",
     }
