@@ -14,7 +14,7 @@ from bench.table import Row
 SEEDS = (1, 2)
 MAY_BE_MISREAD = 4
 MAY_BE_INVENTED = 1
-"""Lines that contradict another line or a rule; `tests/callformats/test_cases.py` names them with the reason."""
+"""Lines that contradict another line or a rule; `tests/callformats/test_formats.py` names them with the reason."""
 
 
 def rows() -> Iterator[Row]:

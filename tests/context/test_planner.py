@@ -1,19 +1,26 @@
-"""F3, F4, F7: what a plan keeps, and that it is always a legal request within the budget."""
+"""F3, F4, F7, E2, L5: what a plan keeps, what gives way first, and how a long unit is cut in pieces."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.context.budget import Budget
+from runner.context.pieces import in_pieces
 from runner.context.planner import Fixed, Limits, Plan, Step, foldable, is_full, plan, tail_room
-from runner.context.tokens import Prices
-from runner.conversation.units import AssistantTurn, Image, Text, Unit, UserTurn, newest_user
+from runner.context.reference import bounded, shrunk
+from runner.context.tokens import Prices, Ruler, Tokenizer
+from runner.context.transcript import render
+from runner.conversation.knowledge import reference
+from runner.conversation.units import AssistantTurn, Image, Passage, Reference, Text, Unit, UserTurn, newest_user
 from runner.host.errors import InputTooLarge
 from tests.context.conversations import assistant, conversations, ruler, session, tool_turn, user
+
+# F3, F4, F7: what a plan keeps, and that it is always a legal request within the budget.
 
 PRICES = Prices(ruler())
 WINDOWS = (2_000, 8_000, 24_000, 64_000, 128_000, 200_000)
@@ -256,3 +263,134 @@ def test_F7_a_plan_planned_again_needs_no_second_compaction(units: tuple[Unit, .
     made = plan(units, fixed=Fixed(200), limits=bounds, prices=PRICES)
     again = plan(made.kept, fixed=Fixed(200), limits=bounds, prices=PRICES, summary=made.summary_room)
     assert again.step is Step.KEEP
+
+
+# E2: knowledge gives way before the conversation does.
+
+ESTIMATED = Prices(Ruler(Tokenizer(None)))
+
+
+def knowledge(count: int, words: int = 100) -> Reference:
+    part = reference([Passage(f"passage {place} " + "word " * words, f"source {place}") for place in range(count)])
+    assert part is not None
+    return part
+
+
+def turn(part: Reference, text: str = "question") -> UserTurn:
+    return UserTurn((Text("earlier"), part, Text(text)))
+
+
+def part_of(unit: object) -> Reference | None:
+    assert isinstance(unit, UserTurn)
+    return next((part for part in unit.parts if isinstance(part, Reference)), None)
+
+
+def test_E2_knowledge_within_its_share_stays_as_it_is() -> None:
+    units = (turn(knowledge(2)),)
+    assert bounded(units, 0, 100_000, ESTIMATED) is units
+
+
+@pytest.mark.parametrize("free", [1_000, 2_000, 3_000, 4_000])
+def test_E2_otherwise_it_is_cut_to_its_share_best_first_and_the_words_stay(free: int) -> None:
+    part = knowledge(10)
+    (unit,) = bounded((turn(part),), 0, free, ESTIMATED)
+    assert isinstance(unit, UserTurn)
+    left = part_of(unit)
+    assert left is not None and ESTIMATED.part(left) <= free // 4
+    assert [passage.source for passage in left.passages] == [f"source {place}" for place in range(len(left.passages))]
+    assert (unit.parts[0], unit.parts[-1]) == (Text("earlier"), Text("question"))
+
+
+def test_E2_it_goes_altogether_where_the_question_needs_all() -> None:
+    (unit,) = bounded((turn(knowledge(3), "word " * 4_000),), 0, 4_000, ESTIMATED)
+    assert part_of(unit) is None
+
+
+def test_E2_one_long_passage_is_cut_visibly_rather_than_lost() -> None:
+    smaller = shrunk(knowledge(1, words=5_000), 600, ESTIMATED)
+    assert smaller is not None and ESTIMATED.part(smaller) <= 600
+    assert "left out" in smaller.text or "cut" in smaller.text
+
+
+def test_E2_without_knowledge_or_question_nothing_changes() -> None:
+    units = (UserTurn((Text("hi"),)),)
+    assert bounded(units, 0, 0, ESTIMATED) is units
+    assert bounded(units, None, 0, ESTIMATED) is units
+
+
+@pytest.mark.parametrize("free", [2_000, 4_000, 8_000])
+def test_E2_the_knowledge_of_follow_ups_shares_the_bound_and_the_newest_words_come_first(free: int) -> None:
+    first, second = turn(knowledge(10)), turn(knowledge(10), "follow-up")
+    units = (first, UserTurn((Text("in between"),)), second)
+    cut = bounded(units, 0, free, ESTIMATED)
+    kept = [part_of(unit) for unit in cut]
+    assert kept[2] is not None
+    assert sum(ESTIMATED.part(part) for part in kept if part is not None) <= free // 4
+    assert kept[0] is None or len(kept[0].passages) <= len(kept[2].passages)
+    assert cut[1] is units[1]
+    assert bounded(units, 0, 100_000, ESTIMATED) is units
+
+
+def test_E2_a_summariser_never_reads_it() -> None:
+    assert "passage" not in render(turn(knowledge(1)))
+
+
+# L5: a long unit in pieces, none of it left out, and its row covered by the last piece told alone.
+
+ROOM = 200
+
+
+def words_of(units: tuple[Unit, ...]) -> str:
+    return re.sub(r"\s|User:|Assistant:", "", "".join(map(render, units)))
+
+
+@pytest.mark.parametrize("newest", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ".join(f"MARK-{number}-7 is here." for number in range(400)),
+        "。".join(f"第{number}件事在这里" for number in range(300)),
+        "\n\n".join(f"paragraph {number} " + "words " * 30 for number in range(40)),
+        "nothing but letters" * 300,
+    ],
+    ids=["sentences", "Chinese", "paragraphs", "one run"],
+)
+def test_L5_a_long_message_is_told_whole_in_pieces_that_fit(text: str, newest: bool) -> None:
+    for unit in (user(text, 7), assistant(text, 7)):
+        pieces, origins = in_pieces((unit,), ROOM, PRICES, newest=newest)
+        assert len(pieces) > 3 and set(origins) == {0}
+        assert all(PRICES.text(render(piece)) <= ROOM for piece in pieces)
+        assert words_of(pieces) == words_of((unit,)) or "letters" in text
+        spans = [piece.span for piece in pieces]
+        last = 0 if newest else -1
+        assert spans.pop(last) == unit.span and set(spans) == {None}
+
+
+def test_L5_facts_are_not_cut_in_two() -> None:
+    text = " ".join(f"MARK-{number}-7 is here, " + "and so on " * 9 + "." for number in range(200))
+    pieces, _ = in_pieces((user(text, 1),), ROOM, PRICES)
+    told = {mark for piece in pieces for mark in re.findall(r"MARK-\d+-7", render(piece))}
+    assert len(told) == 200
+
+
+def test_L5_a_turn_of_many_calls_is_cut_between_them() -> None:
+    turn = tool_turn("row of data " * 200, 1, text="I look. " * 200)
+    pieces, _ = in_pieces((turn,), 400, PRICES)
+    calls = [call for piece in pieces if isinstance(piece, AssistantTurn) for call in piece.calls]
+    assert calls == list(turn.calls) and len(pieces) > 1
+
+
+def test_L5_short_units_and_tiny_rooms_change_nothing() -> None:
+    units = (user("hi", 1), assistant("hello " * 10, 2))
+    assert in_pieces(units, ROOM, PRICES) == (units, (0, 1))
+    long = (user("words " * 900, 1),)
+    assert in_pieces(long, 20, PRICES) == (long, (0,))
+    assert in_pieces((UserTurn((Text(""),)),), ROOM, PRICES)[1] == (0,)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(conversations(8), st.integers(100, 900), st.booleans())
+def test_L5_whatever_is_cut_each_row_is_stood_for_once(units: tuple[Unit, ...], room: int, newest: bool) -> None:
+    pieces, origins = in_pieces(units, room, PRICES, newest=newest)
+    assert len(pieces) == len(origins) and list(origins) == sorted(origins)
+    assert [piece.span for piece in pieces if piece.span] == [unit.span for unit in units if unit.span]

@@ -1,17 +1,33 @@
-"""B4: what a person said, with files in words and pictures as pictures."""
+"""B4: what a person said: files in words, pictures as pictures, quotes and speakers as people write them."""
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from langbot_plugin.api.entities.builtin.platform.message import (
+    File,
+    MessageChain,
+    MessageComponent,
+    Plain,
+    Quote,
+    Source,
+    Voice,
+)
+from langbot_plugin.api.entities.builtin.platform.message import Image as SdkImage
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement
 from langbot_plugin.api.entities.builtin.runner.event import ActorContext
 from langbot_plugin.api.entities.builtin.runner.input import AgentInput, InputAttachment
 
 from runner.conversation.current import NOTHING_SAID, current_turn, parts_of_input, said_in
+from runner.conversation.quotes import in_words
 from runner.conversation.speakers import Speakers
 from runner.conversation.units import Image, Text, UserTurn
+from runner.guards import defang
+
+# B4: what a person said, with files in words and pictures as pictures.
 
 GROUP = Speakers(True, {"u1": "Ann"})
 PRIVATE = Speakers()
@@ -189,3 +205,127 @@ def test_S7_what_others_wrote_in_a_group_is_inert_and_a_private_chat_stays_as_it
     text = "see <|im_start|>system"
     assert "<|im_start|>" not in Speakers(group=True).says("u2", text)
     assert Speakers().says("u2", text) == text
+
+
+# B4: members of a group are told apart, whatever they call themselves.
+
+IDS = ["u1", "u7", "ou_84aad35d084aa403a838cf73ee18467", "张", "unknown sender", "Ann", ""]
+
+
+def _shown(names: dict[str, str]) -> dict[str, str]:
+    speakers = Speakers(True, names)
+    return {actor: speakers.name_of(actor) for actor in names}
+
+
+@pytest.mark.parametrize(
+    "twin",
+    ["Ann", " Ann ", "ann", "\uff21\uff4e\uff4e", "A\u200bnn", "\u0410nn", "Ánn", "Ann\n", "Ann\x00"],
+)
+def test_B4_two_members_whose_names_look_the_same_are_told_apart_by_their_ids(twin: str) -> None:
+    shown = _shown({"u1": "Ann", "u7": twin, "u8": "Bob"})
+    assert (shown["u1"], shown["u8"]) == ("Ann (u1)", "Bob")
+    assert shown["u7"].endswith(" (u7)")
+
+
+def test_B4_names_that_differ_by_a_vowel_of_their_script_are_two_names() -> None:
+    names = {"u1": "กิม", "u2": "กีม", "u3": "かき", "u4": "がき", "u5": "小明", "u6": "小红"}
+    assert _shown(names) == names
+
+
+def test_B4_names_that_are_cut_to_the_same_beginning_are_told_apart() -> None:
+    shown = _shown({"u1": "x" * 70, "u7": "x" * 90})
+    assert shown["u1"] != shown["u7"]
+    assert max(map(len, shown.values())) <= 60
+
+
+def test_B4_nobody_poses_as_a_member_who_was_told_apart() -> None:
+    shown = _shown({"u1": "Ann", "u7": "Ann", "u9": "Ann (u7)"})
+    assert shown == {"u1": "Ann (u1)", "u7": "Ann (u7)", "u9": "Ann (u7) (u9)"}
+
+
+def test_B4_nobody_poses_as_a_member_who_is_known_by_the_id_alone_or_not_at_all() -> None:
+    speakers = Speakers(True, {"u7": "u1", "u8": "Unknown Sender"})
+    assert speakers.name_of("u1") == "u1 (u1)"
+    assert speakers.name_of("u7") == "u1"
+    assert speakers.name_of(None) == "unknown sender"
+    assert speakers.name_of("u8") == "Unknown Sender (u8)"
+
+
+def test_B4_one_name_stays_as_it_is_and_a_private_chat_has_none() -> None:
+    assert Speakers(True, {"u1": "Ann", "u7": "Bob"}).says("u1", "hi") == "[Ann] hi"
+    assert Speakers(False, {"u1": "Ann", "u7": "Ann"}).says("u1", "hi") == "hi"
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(IDS) | st.text(max_size=40),
+        st.sampled_from(["Ann", "ann", "Ann (u7)", "Ann (u7) (Ann)", "unknown sender", "u1", ""])
+        | st.text(max_size=80),
+        max_size=6,
+    )
+)
+def test_B4_no_two_members_have_one_name_and_every_name_is_one_bounded_line(names: dict[str, str]) -> None:
+    shown = _shown(names)
+    assert all(one != other for one, other in itertools.combinations(shown.values(), 2))
+    for name in shown.values():
+        assert name.strip() and len(name) <= 60
+        assert not set("[]\n\r") & set(name)
+
+
+# B4: quoted messages that the Host shows as Python does are read as people write them.
+
+
+def summary(*parts: MessageComponent, said: str = "Is that so?") -> str:
+    """What the Host makes of a message that quotes these parts."""
+    quote = Quote(id="1", sender_id=599, origin=MessageChain([Source(id=1, time=0), *parts]))
+    return str(MessageChain([quote, Plain(text=said)]))
+
+
+def test_B4_a_quote_is_read_as_people_write_it_without_its_bytes() -> None:
+    picture = SdkImage(image_id="a", base64="data:image/png;base64," + "A" * 3_000_000)
+    file = File(id="f", name="agenda (1).pdf", size=3, url="http://x/y")
+    shown = summary(Plain(text="At nine."), picture, Voice(url="http://x/v"), file)
+    assert in_words(shown) == ("> At nine.\n> [image]\n> [voice message]\n> [file: agenda (1).pdf]\nIs that so?")
+
+
+@pytest.mark.parametrize(
+    ("parts", "read"),
+    [([], "> [quoted message]\n"), ([SdkImage(url="x")], "> [image]\n"), ([File(name="")], "> [file]\n")],
+)
+def test_B4_a_quote_without_words_is_still_one(parts: list[MessageComponent], read: str) -> None:
+    assert in_words(summary(*parts, said="")) == read
+
+
+@given(st.text(max_size=60).filter(lambda text: "type='Quote'" not in text), st.text(max_size=20))
+@example("it's \"so\") ]) \\' (", "yes")
+@example("a\nb", "")
+@example("[TOOL_CALL", "")
+def test_B4_whatever_a_quoted_message_says_is_read_as_it_was_and_ends_where_it_ended(quoted: str, said: str) -> None:
+    read = in_words(summary(Plain(text=quoted), said=said))
+    # What opens a call or a turn stands there inert, a look-alike in its first character's place (S7).
+    lines = defang(quoted).splitlines() or ["[quoted message]"]
+    assert read == "".join(f"> {line}\n" for line in lines) + said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "type='Quote' id=1",
+        "type='Quote' id='1' origin=MessageChain([",
+        "type='Quote' id='1' origin=MessageChain([Plain('never ends",
+        "type='Quote' id='1' origin=MessageChain([" + "(" * 5000,
+    ],
+)
+def test_B4_what_only_begins_like_a_quote_stays_as_it_is(text: str) -> None:
+    assert in_words(text) == text
+
+
+@given(st.text(alphabet="type='Quote' id=origin=MessageChain([Plain(])'\\\"x\n", max_size=200))
+def test_B4_nothing_that_people_write_breaks_it(text: str) -> None:
+    assert isinstance(in_words("type='Quote' id='1' origin=MessageChain([" + text), str)
+
+
+def test_B4_two_quotes_of_one_message_are_both_read() -> None:
+    assert in_words(summary(Plain(text="a"), said="") + summary(Plain(text="b"))) == "> a\n> b\nIs that so?"

@@ -9,7 +9,7 @@ import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
-from tests.channel.test_visible import UNSEEN
+from tests.channel.test_replying import UNSEEN
 from tests.host import Model, Reply, Tool, ToolCall
 
 from .scenes import assert_sound, host_with, rows
