@@ -13,6 +13,7 @@ from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
 from tests.e2e.doors import Doors
 from tests.e2e.scripted_model import ScriptedModel
+from tests.e2e.telegram import Telegram
 from tests.e2e.toolbox import plugin_installed
 from tests.sdk_build import built_by_the_SDK
 
@@ -37,11 +38,19 @@ def scripted() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture(scope="session")
-def bed(plugin_folder: Path, scripted: ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+def telegram(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Telegram]:
+    with Telegram(tmp_path_factory.mktemp("telegram")) as platform:
+        yield platform
+
+
+@pytest.fixture(scope="session")
+def bed(
+    plugin_folder: Path, scripted: ScriptedModel, telegram: Telegram, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("langbot")
     built = built_by_the_SDK(plugin_folder, folder)
     with Children() as children:
-        bot = langbot.start(children, folder, ports.choose(), folder / "logs")
+        bot = langbot.start(children, folder, ports.choose(), folder / "logs", telegram.variables)
         yield furnish(bot, plugin_folder, built, package.identity(plugin_folder), scripted)
         ended = [child.name for child in children.dead()]
         assert not ended, f"ended during the tests: {ended}; logs in {folder / 'logs'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
@@ -44,13 +45,17 @@ class Served(ABC):
         """Run `work` in the server's loop and wait for it, at most 30 s."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
+    def secured(self) -> ssl.SSLContext | None:
+        """By which certificate it speaks TLS; without one it speaks plain HTTP."""
+        return None
+
     async def _listen(self) -> None:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_routes(self.routes())
         # handler_cancellation: a client that leaves ends the reply, as with a real server.
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self.secured()).start()
         self.port = self._runner.addresses[0][1]
 
 
