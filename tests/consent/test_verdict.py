@@ -27,19 +27,32 @@ from tests.host.skills import Skills
 
 YES = {
     Locale.EN_US: ["yes", "Yes!", "YES", "yes please", "ok", "Okay.", "sure, go ahead", "go ahead", "I agree"],
-    Locale.ZH_HANS: ["好", "好的", "是", "可以", "同意", "确认", "好的，谢谢", "行！"],
+    Locale.ZH_HANS: [
+        "好",
+        "好的",
+        "是",
+        "可以",
+        "同意",
+        "确认",
+        "好的，谢谢",
+        "行！",
+        "确定",
+        "好的，请继续",
+        "可以，执行吧",
+    ],
     Locale.ZH_HANT: ["好", "確認", "沒問題", "執行", "對"],
-    Locale.JA_JP: ["はい", "はい。", "お願いします", "はい、お願いします", "ＯＫ", "承認します"],
-    Locale.TH_TH: ["ตกลง", "ใช่ครับ", "ได้ค่ะ", "โอเค", "ยืนยัน"],
+    Locale.JA_JP: ["はい", "はい。", "お願いします", "はい、お願いします", "ＯＫ", "承認します", "OKです"],
+    Locale.TH_TH: ["ตกลง", "ใช่ครับ", "ได้ค่ะ", "โอเค", "ยืนยัน", "อนุมัติ"],
     Locale.VI_VN: ["có", "vâng", "Đồng ý", "đồng ý nhé", "được", "dong y"],
     Locale.ES_ES: ["sí", "Si", "¡Sí!", "sí, por favor", "vale", "De acuerdo"],
-    Locale.RU_RU: ["да", "Да.", "ок", "согласен", "да, пожалуйста", "хорошо"],
+    Locale.RU_RU: ["да", "Да.", "ок", "согласен", "да, пожалуйста", "хорошо", "делай"],
 }
-EMOJI = ["👍", "👍🏽", "✅", "✔️", "👌", "🆗", "👍👍", "yes 👍", "ok✅"]
+EMOJI = ["👍", "👍🏽", "✅", "✔️", "👌", "🆗", "👍👍", "yes 👍", "ok✅", "🙆‍♀️", "+1"]
 AROUND = ["@bot yes", "@bot @bot yes", "yes @bot", "/yes", "!yes", "#yes", "  yes\n", "\u200byes", "“yes”"]
 NO = [
     *("", " ", "no", "nope", "not yes", "yes?", "yes but no", "yes, if it is cheap", "no problem", "ok, what is it?"),
     *("yes to the first", "don't", "maybe", "please", "thanks", "@bot", "@yes", "👎", "❌", "🙏", "yes\nand 5 more"),
+    *("> yes", ">да", "| yes", "确定吗", "不确定", "可是", "ann: yes"),
     *(
         "不",
         "不是",
