@@ -18,7 +18,7 @@ from runner.conversation.happened import DATA_CHARACTERS, MESSAGE, MOST_FILES, e
 from runner.conversation.record import KEY, RecordedCall, build, read
 from runner.conversation.units import Span
 from runner.guards import frame
-from tests.guards.test_defang import MARKERS
+from tests.guards.test_foreign_text import MARKERS
 from tests.unit.border import context
 
 # B6: what a run leaves for the next one.

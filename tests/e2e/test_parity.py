@@ -12,7 +12,7 @@ from tests.e2e.bed import Bed
 from tests.host import probe
 from tests.host.scenario import Scenario, differences
 from tests.host.seen import contrast
-from tests.host_checks.test_parity_scenarios import SCENARIOS, seen_here
+from tests.host_checks.test_scenarios import SCENARIOS, seen_here
 
 pytestmark = pytest.mark.usefixtures("ours")
 

@@ -1,8 +1,9 @@
-"""I7: a key is hidden whatever stands before its name and however it is written; ordinary sentences stay."""
+"""I7: a key is hidden however it is written, and a line of the log holds nothing else it should not."""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.guards import HIDDEN, loggable, without_keys
+
+# I7: a key is hidden whatever stands before its name and however it is written; ordinary sentences stay.
 
 KEY = "q8Zr2Lw9"
 
@@ -211,3 +214,75 @@ def test_I7_ordinary_sentences_stay_as_they_are(text: str) -> None:
 def test_I7_hiding_reads_a_text_a_bounded_number_of_times(unit: str) -> None:
     # A quadratic pattern would not come back from a text this long within minutes.
     without_keys(unit * (100_000 // len(unit)))
+
+
+# What a line of the log may hold, whatever a Host or a provider says (docs/security.md).
+
+LONG_KEY = "q8Zr2Lw9Tn4Xc7Vb1Md6Hs3J"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Incorrect API key provided: sk-{LONG_KEY}",
+        f"sk-proj-{LONG_KEY}_{LONG_KEY}",
+        f"Authorization: Bearer {LONG_KEY}",
+        f"{{'authorization': 'Basic {LONG_KEY}='}}",
+        f'{{"api_key": "{LONG_KEY}", "model": "m"}}',
+        f"x-api-key={LONG_KEY}",
+        f"https://user:{LONG_KEY}@proxy.example:8080/v1",
+        f"GET /v1?access_token={LONG_KEY}&limit=3",
+        f"client_secret : {LONG_KEY}",
+        f"password={LONG_KEY}",
+        f"ghp_{LONG_KEY} and xoxb-{LONG_KEY}",
+        f"AIza{LONG_KEY}{LONG_KEY}",
+        f"123456789:{LONG_KEY}{LONG_KEY}",
+        f"eyJhbGciOiJIUzI1NiJ9.{LONG_KEY}.{LONG_KEY}",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{LONG_KEY}\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_a_key_is_hidden_wherever_a_client_may_put_it(text: str) -> None:
+    shown = loggable(text)
+    assert LONG_KEY not in shown
+    assert HIDDEN in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model m1: rate_limit: Model request failed: Rate limit exceeded or insufficient balance",
+        "the newest message alone needs 300 tokens and the input budget leaves it 200: raise `context-window-tokens`.",
+        "run: answered in 1.2 s: 3 model turns, 2 tool calls in 1 round (0 failed), 5 tokens in and 1 out",
+        "model request failed: Invalid API key",
+        "knowledge base 3f2b8c1e-7d55-4a56-9c55-0d8f1f4a7a11 was skipped: retrieve: timeout: no answer in time",
+        "见 https://example.org:8080/a?b=c，第 3 行 👩‍👩‍👧",
+    ],
+)
+def test_a_line_without_a_key_stays_as_it_is(text: str) -> None:
+    assert loggable(text) == text
+
+
+def test_a_line_cannot_pass_for_two() -> None:
+    shown = loggable("gone\r\nrun: answered\u2028run: again\x85run: once more\x0brun: end")
+    assert [line for line in shown.splitlines() if line.startswith("run:")] == []
+    assert shown.count("run:") == 4
+
+
+@given(st.text())
+def test_a_line_has_no_character_that_is_not_seen(text: str) -> None:
+    shown = loggable(text)
+    assert {unicodedata.category(character) for character in shown if character not in "\n\t\u200c\u200d"} & {
+        "Cc",
+        "Cf",
+        "Cs",
+        "Co",
+    } == set()
+    assert loggable(shown).replace(" ", "") == shown.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    "unit", ["sk-", "eyJ", "eyJ-", "://a:", "token=", "bearer ", "123456789:", "AIza-", "-----BEGIN "]
+)
+def test_a_line_is_read_a_bounded_number_of_times(unit: str) -> None:
+    # A quadratic pattern would not come back from a text this long within minutes.
+    assert loggable(unit * (200_000 // len(unit)))

@@ -1,25 +1,38 @@
 """The test host beside the real LangBot, where that is installed: same input, same outcome.
 
-Skipped without the `langbot` package. These look at LangBot's own modules, not at a running one.
-"""
+Skipped without the `langbot` package. These look at LangBot's own modules, not at a running one."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from jsonschema import Draft202012Validator
 from langbot_plugin.api.entities.builtin.provider.message import Message, MessageChunk
 
+from runner.sandbox.exports import Unsent, why_refused
+from runner.tools.offering import Offer, offered_schema
 from tests.host import LANGUAGES, Model, Reason, Reply, ToolCall, model_error
 from tests.host.delivery import Delivered, coalesce
 from tests.host.platform import _EVENT_TOOLS, _PLATFORM_TOOLS
 from tests.host.provider import convert, request_of, stream, whole_message
 from tests.host.script import Json
 from tests.host.transcript import BOT, WORKSPACE, Transcript, hollow
+from tests.tools.odd_schemas import MALFORMED_DEEP, WELL_FORMED
+from tests.tools.provider_subset import faults
+
+# The test host beside the real LangBot, where that is installed: same input, same outcome.
+#
+# Skipped without the `langbot` package. These look at LangBot's own modules, not at a running one.
 
 pytest.importorskip("langbot")
 
@@ -258,3 +271,56 @@ def _without_split(chunks: list[Json]) -> list[Json]:
     thought = "".join((chunk["provider_specific_fields"] or {}).get("reasoning_content", "") for chunk in chunks)
     rest = [chunk for chunk in chunks if chunk["tool_calls"] or chunk["is_final"]]
     return [{"text": text, "thought": thought}, *rest]
+
+
+# What LangBot's own export script says (langbot/pkg/box/selected_files.py), run on a folder of this machine.
+#
+# Skipped without the `langbot` package. The script is what the Host runs inside a sandbox.
+
+selected_files = pytest.importorskip("langbot.pkg.box.selected_files")
+
+
+def refusal(*paths: Path) -> str:
+    """What the script complains about."""
+    script = selected_files.selected_files_script(
+        [str(path) for path in paths], max_file_bytes=1_000, max_total_bytes=5_000
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    return "" if done.returncode == 0 else done.stderr[-4_000:]
+
+
+def test_H3_a_folder_is_told_apart_from_a_file_that_cannot_be_taken(tmp_path: Path) -> None:
+    folder, file, link = tmp_path / "folder", tmp_path / "file", tmp_path / "link"
+    folder.mkdir()
+    file.write_bytes(b"x")
+    link.symlink_to(file)
+    assert refusal(file) == ""
+    assert why_refused(refusal(folder)) is None
+    assert why_refused(refusal(link)) is Unsent.FAILED
+    assert why_refused(refusal(tmp_path / "nothing")) is Unsent.FAILED
+
+
+# K3: what is offered passes LiteLLM's own conversions for Gemini and Anthropic, as LangBot's requester uses them.
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or importing it asks the network for prices
+gemini = pytest.importorskip("litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini")
+anthropic = pytest.importorskip("litellm.llms.anthropic.chat.transformation")
+
+
+def _tool(schema: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "t", "description": "d", "parameters": schema}}
+
+
+@given(WELL_FORMED | MALFORMED_DEEP)
+def test_K3_neither_conversion_raises_and_nothing_of_a_field_is_lost(parameters: dict[str, Any]) -> None:
+    offer = offered_schema(parameters)
+    if not isinstance(offer, Offer):
+        return
+    names = list(offer.schema["properties"])  # type: ignore[arg-type]  # an object, as `faults` says
+    assert faults(offer.schema) == []
+    (made,) = gemini.VertexGeminiConfig()._map_function([_tool(offer.schema)], {})
+    (declared,) = made["function_declarations"]
+    assert list(declared["parameters"].get("properties", {})) == names
+    (mapped, _) = anthropic.AnthropicConfig()._map_tool_helper(_tool(offer.schema))
+    assert list(mapped["input_schema"]["properties"]) == names
+    Draft202012Validator.check_schema(mapped["input_schema"])

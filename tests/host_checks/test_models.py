@@ -1,18 +1,35 @@
-"""Model calls as the plugin sees them."""
+"""Model calls as the plugin sees them, and the rules of the providers with examples on both sides."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.provider.message import ContentElement, Message
 from langbot_plugin.api.entities.builtin.resource.tool import LLMTool
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.proxies.runner import RunnerAPIProxy
 
-from tests.host import LANGUAGES, Language, Model, Reason, Reply, TestHost, Tool, ToolCall, model_error
+from tests.host import (
+    LANGUAGES,
+    Language,
+    Model,
+    Reason,
+    Reply,
+    Rule,
+    TestHost,
+    Tool,
+    ToolCall,
+    model_error,
+    violations,
+)
+from tests.host.legality import RULES
 
 from .probes import Probe, error_of, user
+
+# Model calls as the plugin sees them.
 
 
 async def nothing() -> None:
@@ -223,3 +240,142 @@ async def test_a_requester_that_cannot_count_says_so() -> None:
     probe = Probe(count)
     await TestHost(probe, models=[Model("m1", counting=False)]).say("hi")
     assert probe.seen[0].message.startswith("ActionCallError: Token counting failed: ")
+
+
+# The rules of the providers, with examples on both sides.
+
+SYSTEM = {"role": "system", "content": "Be brief."}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+
+
+def wrote(content: Any = "hi") -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def said(text: str = "hello") -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def asked(*ids: str, arguments: Any = "{}", name: str = "find", **more: Any) -> dict[str, Any]:
+    calls = [{"id": key, "type": "function", "function": {"name": name, "arguments": arguments}} for key in ids]
+    return {"role": "assistant", "tool_calls": calls, **more}
+
+
+def result(key: str, content: Any = "found") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": key, "content": content}
+
+
+LEGAL: list[list[dict[str, Any]]] = [
+    [wrote()],
+    [SYSTEM, wrote(), said(), wrote("and?")],
+    [SYSTEM, wrote(), asked("a"), result("a")],
+    [wrote(), asked("a", "b"), result("b"), result("a"), asked("c"), result("c")],
+    [wrote(), asked("a"), result("a"), wrote([IMAGE])],
+    [wrote(), asked("a", content="Let me see."), result("a"), said(), wrote()],
+    [wrote([{"type": "text", "text": "see"}, IMAGE])],
+    [wrote(), {**said(), "reasoning_content": "hm", "provider_specific_fields": {"thought_signature": "x"}}, wrote()],
+]
+
+
+@pytest.mark.parametrize("messages", LEGAL)
+def test_a_legal_request_has_no_violation(messages: list[dict[str, Any]]) -> None:
+    assert violations(messages, [{"name": "find"}]) == []
+
+
+ILLEGAL: list[tuple[Rule, list[dict[str, Any]]]] = [
+    ("system_first", [wrote(), said(), SYSTEM, wrote()]),
+    ("system_first", [SYSTEM, SYSTEM, wrote()]),
+    ("first_is_user", [SYSTEM, said(), wrote()]),
+    ("first_is_user", [SYSTEM]),
+    ("last_is_not_assistant", [wrote(), said()]),
+    ("known_role", [wrote(), {"role": "plugin", "content": "x"}]),
+    ("roles_alternate", [wrote(), wrote("again")]),
+    ("roles_alternate", [wrote(), said(), said(), wrote()]),
+    ("roles_alternate", [wrote(), asked("a"), result("a"), wrote(), wrote("again")]),
+    ("call_answered", [wrote(), asked("a", "b"), result("a")]),
+    ("call_answered", [wrote(), asked("a"), wrote("?"), result("a")]),
+    ("orphan_tool", [wrote(), result("a")]),
+    ("orphan_tool", [wrote(), asked("a"), result("a"), result("a")]),
+    ("orphan_tool", [wrote(), asked("a"), wrote("?"), result("a")]),
+    ("assistant_not_empty", [wrote(), said(""), wrote()]),
+    ("assistant_not_empty", [wrote(), said(" \n"), wrote()]),
+    ("assistant_not_empty", [wrote(), {"role": "assistant"}, wrote()]),
+    ("assistant_not_empty", [wrote(), asked("a", content=""), result("a")]),
+    ("user_not_empty", [wrote("")]),
+    ("user_not_empty", [wrote([])]),
+    ("system_not_empty", [{"role": "system", "content": " "}, wrote()]),
+    ("tool_is_text", [wrote(), asked("a"), result("a", "")]),
+    ("tool_is_text", [wrote(), asked("a"), result("a", [IMAGE])]),
+    ("part_is_whole", [wrote([{"type": "text", "text": ""}, IMAGE])]),
+    ("part_is_whole", [wrote([{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": ""}}])]),
+    ("part_is_whole", [wrote([{"type": "text", "text": "a"}, {"type": "file_base64"}])]),
+    ("arguments_object", [wrote(), asked("a", arguments=""), result("a")]),
+    ("arguments_object", [wrote(), asked("a", arguments='{"q": '), result("a")]),
+    ("arguments_object", [wrote(), asked("a", arguments="[1]"), result("a")]),
+    ("arguments_object", [wrote(), asked("a", arguments={"q": 1}), result("a")]),
+    ("call_id", [wrote(), asked(""), result("")]),
+    ("call_id", [wrote(), asked("a\nb"), result("a\nb")]),
+    ("call_id_unique", [wrote(), asked("a"), result("a"), asked("a"), result("a")]),
+    ("function_name", [wrote(), asked("a", name="my tool"), result("a")]),
+    ("private_field", [wrote(), {**said(), "provider_specific_fields": {"_localagent_record": {}}}, wrote()]),
+    ("unknown_key", [wrote(), {**said(), "resp_message_id": "x"}, wrote()]),
+    ("unknown_key", [wrote([{"type": "text", "text": "a", "content_redacted": True}])]),
+    ("unicode", [wrote("a\ud83d")]),
+]
+
+
+@pytest.mark.parametrize(("rule", "messages"), ILLEGAL)
+def test_an_illegal_request_names_the_broken_rule(rule: Rule, messages: list[dict[str, Any]]) -> None:
+    assert rule in {one.rule for one in violations(messages)}
+    assert rule not in {one.rule for one in violations(messages, ignore=[rule])}
+
+
+def test_the_rules_about_tools_look_at_the_schemas_of_the_request() -> None:
+    history = [wrote(), asked("a"), result("a")]
+    assert [one.rule for one in violations(history, [])] == ["tools_missing"]
+    assert [one.rule for one in violations(history, [{"name": "find"}] * 2)] == ["tools_unique"]
+    assert [one.rule for one in violations(history, [{"name": "1find"}])] == ["function_name"]
+
+
+def test_private_prefixes_are_given_by_the_caller() -> None:
+    call = asked("a")
+    call["tool_calls"][0]["provider_specific_fields"] = {"_mine": 1}
+    history = [wrote(), call, result("a")]
+    assert violations(history) == []
+    assert [one.rule for one in violations(history, private=["_mine"])] == ["private_field"]
+
+
+def test_every_rule_has_an_example() -> None:
+    shown = {rule for rule, _ in ILLEGAL} | {"tools_missing", "tools_unique"}
+    assert shown == set(RULES)
+
+
+@st.composite
+def legal_requests(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Chats of user turns, answers and batches of calls, each answered in any order."""
+    messages: list[dict[str, Any]] = [SYSTEM] if draw(st.booleans()) else []
+    for turn in range(draw(st.integers(1, 4))):
+        messages.append(wrote(f"question {turn}"))
+        for step in range(draw(st.integers(0, 3))):
+            ids = [f"t{turn}s{step}c{number}" for number in range(draw(st.integers(1, 3)))]
+            messages.append(asked(*ids))
+            messages += [result(key) for key in draw(st.permutations(ids))]
+        messages.append(said(f"answer {turn}"))
+    return [*messages, wrote("last")]
+
+
+@given(legal_requests())
+def test_whatever_is_built_by_the_rules_is_legal(messages: list[dict[str, Any]]) -> None:
+    assert violations(messages, [{"name": "find"}]) == []
+
+
+@given(legal_requests(), st.data())
+def test_a_lost_message_is_always_noticed(messages: list[dict[str, Any]], data: st.DataObject) -> None:
+    """Any but the system's and the newest user's: a pair or the change of speakers breaks."""
+    first = 1 if messages[0] is SYSTEM else 0
+    lost = data.draw(st.integers(first, len(messages) - 2))
+    before, after = messages[lost - 1]["role"] if lost > first else None, messages[lost + 1]["role"]
+    # A user's or assistant's turn between two others that fit together leaves no trace.
+    seamless = messages[lost]["role"] != "tool" and not messages[lost].get("tool_calls") and before == "tool"
+    found = violations(messages[:lost] + messages[lost + 1 :], [{"name": "find"}])
+    assert found or (seamless and after == "user")

@@ -1,8 +1,9 @@
-"""K7: which change is tried after a refused request, and what is remembered of it."""
+"""K7, C3, C7, C8: why a model call failed, what is tried after it, and what is remembered of each model."""
 
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Image, System, Text, ToolCall, ToolResult, UserTurn
-from runner.host.errors import ModelTrouble
+from runner.host.errors import HostCallFailed, HostFailure, ModelTrouble
 from runner.host.events import Json
-from runner.models.habits import Habits
+from runner.models.habits import Habit, Habits
 from runner.models.refusals import CHANGED, MOST_REQUESTS, REMEMBERED, Refusals, Step, steps_against, steps_in
+from runner.models.trouble import trouble_of
+
+# K7: which change is tried after a refused request, and what is remembered of it.
 
 BAD, OTHER = ModelTrouble.BAD_REQUEST, ModelTrouble.OTHER
 SETS = st.frozensets(st.sampled_from(Step))
@@ -181,3 +185,100 @@ def test_K7_five_requests_are_counted_over_a_whole_run() -> None:
     assert [refusals.next("m1", BAD, {step}) for step in steps] == list(Step)[:4]
     refusals.took("m1")
     assert refusals.next("m1", BAD, {Step.SIZE}) is None
+
+
+# C3, C7, C8: why a model call failed, from words in the Host's eight languages.
+
+
+def of(text: str, kind: HostFailure = HostFailure.REFUSED) -> ModelTrouble:
+    return trouble_of(HostCallFailed("stream", kind, f"ActionCallError: RequesterError: {text}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        ("Rate limit exceeded or insufficient balance", ModelTrouble.RATE_LIMIT),
+        ("Request timed out", ModelTrouble.TIMEOUT),
+        ("Connection failed", ModelTrouble.NETWORK),
+        ("Invalid API key", ModelTrouble.AUTH),
+        ("Invalid request parameters", ModelTrouble.BAD_REQUEST),
+        ("too many tokens per minute, context is fine", ModelTrouble.RATE_LIMIT),
+        ('ValueError: Reasoning level "max" is not supported by model m', ModelTrouble.REASONING_REFUSED),
+        ("ValueError: reasoning_config conflicts with advanced parameters: thinking", ModelTrouble.REASONING_REFUSED),
+        ("This LangBot Host does not support reasoning_level", ModelTrouble.REASONING_REFUSED),
+        ("Invalid model or endpoint", ModelTrouble.OTHER),
+        ("", ModelTrouble.OTHER),
+    ],
+)
+def test_C8_words_tell_the_trouble(text: str, trouble: ModelTrouble) -> None:
+    assert of(text) is trouble
+    assert of(text.upper()) is trouble, "case does not matter"
+
+
+@pytest.mark.parametrize(
+    ("kind", "trouble"),
+    [
+        (HostFailure.TIMEOUT, ModelTrouble.TIMEOUT),
+        (HostFailure.CONNECTION, ModelTrouble.NETWORK),
+        (HostFailure.DENIED, ModelTrouble.OTHER),
+        (HostFailure.MALFORMED, ModelTrouble.OTHER),
+        (HostFailure.REFUSED, ModelTrouble.OTHER),
+    ],
+)
+def test_C8_where_words_are_missing_the_kind_of_failure_tells(kind: HostFailure, trouble: ModelTrouble) -> None:
+    assert of("whatever", kind) is trouble
+
+
+def test_C1_a_time_out_between_runtime_and_host_is_a_time_out_of_the_model() -> None:
+    assert of("ActionCallTimeoutError: Action invoke_llm_stream call timed out") is ModelTrouble.TIMEOUT
+
+
+@given(st.text(), st.sampled_from(HostFailure))
+def test_Q4_any_text_has_some_trouble(text: str, kind: HostFailure) -> None:
+    assert isinstance(of(text, kind), ModelTrouble)
+
+
+# What is remembered of each model between the runs of a conversation.
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_K7_what_one_run_learns_the_next_one_reads() -> None:
+    noted: list[Json] = []
+    seen = Habit(numbered_ids=True, slow_start=True, helped={"all tools": 7.0}, thinks=True)
+    Habits(None, noted.append).learn("m1", seen)
+    stored = json.loads(json.dumps(noted[-1]))
+    assert Habits(stored, noted.append).of("m1") == seen
+    assert Habits(stored, noted.append).of("m2") == Habit()
+
+
+def test_K7_nothing_is_noted_that_is_no_news() -> None:
+    noted: list[Json] = []
+    habits = Habits(None, noted.append)
+    habits.learn("m1", Habit())
+    habits.learn("m1", Habit(slow_start=True))
+    habits.learn("m1", Habit(slow_start=True))
+    assert len(noted) == 1
+
+
+def test_K7_of_many_models_the_newest_are_remembered() -> None:
+    noted: list[Json] = []
+    habits = Habits(None, noted.append)
+    for number in range(40):
+        habits.learn(f"m{number}", Habit(slow_start=True))
+    again = Habits(noted[-1], noted.append)
+    assert [again.of(f"m{number}").slow_start for number in (0, 23, 24, 39)] == [False, False, True, True]
+
+
+@given(ANY_JSON, st.dictionaries(st.sampled_from(["numbered_ids", "slow_start", "helped", "thinks"]), ANY_JSON))
+def test_K7_a_stored_value_of_any_shape_is_read_without_harm(stored: Json, habit: dict[str, Json]) -> None:
+    values: tuple[Json, ...] = (stored, {"m1": stored}, {"m1": habit})
+    for value in values:
+        known = Habits(value, lambda _: None).of("m1")
+        assert isinstance(known.numbered_ids, bool)
+        assert isinstance(known.thinks, bool)
+        assert all(isinstance(time, float) for time in known.helped.values())

@@ -11,7 +11,7 @@ from bastioncorpus import load_corpus  # type: ignore[import-untyped]
 
 from callformats import render
 from callformats.registry import all_formats
-from tests.guards.test_defang import MARKERS, MORE_MARKERS
+from tests.guards.test_foreign_text import MARKERS, MORE_MARKERS
 
 BEGIN, END = "zqbegin", "zqend"
 """Stand around a planted text, so that it is found again in a request."""

@@ -23,8 +23,8 @@ def _shown(says: str, *scenarios: str, elsewhere: tuple[str, ...] = ()) -> Sente
 
 
 RANKING = "tests/tools/test_ranking.py"
-LADDER = "tests/small/test_escalation.py::test_S3_no_two_corrections_in_a_row_are_equal"
-CIRCLES = "tests/small/test_small_loop_detection.py"
+LADDER = "tests/small/test_answers.py::test_S3_no_two_corrections_in_a_row_are_equal"
+CIRCLES = "tests/small/test_answers.py"
 COSTS = "tests/small/test_prompt.py"
 JOBS = "tests/runs/test_small_jobs.py"
 OPEN_JOBS = "tests/runs/test_small_open_jobs.py"
@@ -217,7 +217,7 @@ SENTENCES: dict[str, Sentence] = {
         "test_S7_markers_in_file_names_are_inert",
         "test_S7_markers_in_a_history_that_others_wrote_are_inert",
         "test_S7_results_of_earlier_runs_are_inert_and_framed_again",
-        elsewhere=("tests/guards/test_defang.py::test_S7_every_known_marker_becomes_inert_and_stays_readable",),
+        elsewhere=("tests/guards/test_foreign_text.py::test_S7_every_known_marker_becomes_inert_and_stays_readable",),
     ),
     "S7.2": _shown(
         "inert forms are turned back in a call's arguments",
@@ -228,7 +228,7 @@ SENTENCES: dict[str, Sentence] = {
         "test_S7_a_call_in_a_result_is_never_run_though_the_model_repeats_it",
         elsewhere=(
             "tests/callformats/test_prose.py::test_S7_no_call_is_read_from_a_defanged_text_by_its_markers",
-            "tests/guards/test_defang.py::test_S7_defanging_twice_changes_nothing",
+            "tests/guards/test_foreign_text.py::test_S7_defanging_twice_changes_nothing",
         ),
     ),
     "S7.4": _shown(

@@ -1,12 +1,24 @@
-"""S3: what a plain reply may pass over, and what not."""
+"""S3: what a plain reply may pass over, how it is corrected, and when a run goes in circles."""
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from runner.conversation.record import Record, RecordedCall
+from runner.conversation.units import AssistantTurn, Text, Unit, UserTurn
+from runner.loop.loop_detection import Seen
 from runner.small.answers import Done, echoes, ends_of, gist, ignores_failure, leaves_open, passes_work_on, repeats
+from runner.small.earlier import calls_of, unanswered
+from runner.small.escalation import MOST_SLIPS, Correction, Ladder, Rung
+from runner.small.loop_detection import READS_ALLOWED, Circle, Circles
+from runner.tools.catalogue import Catalogue
+
+# S3: what a plain reply may pass over, and what not.
 
 FAILED = Done("save", "{}", "disk full", code="failed")
 FINE = Done("save_note", "{}", "saved")
@@ -162,3 +174,106 @@ def test_Sm_of_a_very_long_reply_the_beginning_and_the_end_are_looked_at() -> No
     assert ends_of(long).startswith("It could not be saved.")
     assert ends_of("short") == "short"
     assert not echoes(long, [Done("look", "{}", "word " * 300)])
+
+
+# S3: calls that an earlier run finished without an answer.
+
+ASKED = UserTurn((Text("save it"),))
+TURNS = Record(
+    ((RecordedCall("save", '{"a":1}', "saved\nas 7", None),), (RecordedCall("save", "{}", "disk full", "failed"),))
+).as_units("unsaid")
+
+
+def test_S3_a_history_that_ends_on_words_leaves_nothing_unanswered() -> None:
+    said: tuple[Unit, ...] = (ASKED, *TURNS, AssistantTurn("Saved."))
+    assert unanswered(said) == ()
+    assert unanswered((ASKED,)) == unanswered(()) == ()
+
+
+def test_S3_calls_come_back_as_the_run_that_made_them_knew_them() -> None:
+    turns = unanswered((ASKED, AssistantTurn("Well."), ASKED, *TURNS))
+    assert list(calls_of(turns, Catalogue())) == [
+        Done("save", '{"a":1}', "saved\nas 7"),
+        Done("save", "{}", "disk full", code="failed"),
+    ]
+
+
+# S3: the correction ladder.
+
+NAMES = st.sampled_from(["", "a", "b", "get_weather"])
+PROBLEMS = st.sampled_from(["", "missing city.", "x" * 5_000])
+STEPS = st.lists(st.tuples(NAMES, PROBLEMS, st.booleans()), max_size=30)
+
+
+def slip(ladder: Ladder, tool: str = "a", problem: str = "wrong.") -> Correction:
+    return ladder.slip(tool, problem, example='{"name": "a"}', others=["b", "c"])
+
+
+def test_S3_each_rung_says_something_of_its_own() -> None:
+    ladder = Ladder()
+    given_ = [slip(ladder) for _ in range(5)]
+    assert [one.rung for one in given_] == list(Rung)
+    assert len({one.text for one in given_}) == 5
+    assert '{"name": "a"}' in given_[0].text
+    assert "b or c" in given_[1].text and given_[1].resample
+    assert given_[2].off == "a" and ladder.off == {"a"}
+
+
+def test_S3_a_valid_call_sets_its_own_tool_back_and_no_other() -> None:
+    ladder = Ladder()
+    slip(ladder, "a"), slip(ladder, "a"), slip(ladder, "b"), slip(ladder, "b")
+    ladder.valid("a")
+    assert slip(ladder, "a").rung is Rung.EXAMPLE
+    assert slip(ladder, "b").rung is Rung.OFF
+
+
+def test_S3_ever_new_names_come_to_an_end_too() -> None:
+    ladder = Ladder()
+    rungs = [slip(ladder, f"tool {n}").rung for n in range(MOST_SLIPS)]
+    assert rungs[-1] is Rung.STOP
+    assert Rung.STOP not in rungs[:-1]
+
+
+@given(STEPS)
+def test_S3_no_two_corrections_in_a_row_are_equal(steps: list[tuple[str, str, bool]]) -> None:
+    ladder = Ladder()
+    texts: list[str] = []
+    for tool, problem, valid in steps:
+        if valid:
+            ladder.valid(tool)
+        texts.append(slip(ladder, tool, problem).text if len(texts) % 3 else ladder.unlike_before("the same words"))
+    assert all(one != other for one, other in itertools.pairwise(texts))
+    assert all(len(text) < 1_500 for text in texts)
+
+
+# S3: the loop breaker, by outcome.
+
+
+def act(call: str, result: str, **about: bool) -> Seen:
+    return Seen.of(call, "{}", result, failed=about.get("failed", False), reads=about.get("reads", False))
+
+
+@pytest.mark.parametrize("length", range(1, 6))
+def test_S3_a_cycle_of_up_to_five_is_flagged_once_and_then_stops(length: int) -> None:
+    circles = Circles()
+    found = [circles.add(act(f"tool {n % length}", f"result {n % length}")) for n in range(2 * length + 1)]
+    assert found[: 2 * length - 1] == [Circle.NONE] * (2 * length - 1)
+    assert found[2 * length - 1 :] == [Circle.FLAG, Circle.STOP]
+
+
+def test_S3_a_failure_counts_as_the_same_whatever_it_says() -> None:
+    circles = Circles()
+    found = [circles.add(act("save", f"failed at {n} ms", failed=True)) for n in range(3)]
+    assert found == [Circle.NONE, Circle.FLAG, Circle.STOP]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=40))
+def test_S3_an_action_whose_result_changes_may_always_repeat(calls: list[str]) -> None:
+    circles = Circles()
+    assert all(circles.add(act(call, f"result {n}")) is Circle.NONE for n, call in enumerate(calls))
+
+
+def test_S3_reads_are_exempt_until_eight_identical_results() -> None:
+    circles = Circles()
+    found = [circles.add(act("read", "same", reads=True)) for _ in range(READS_ALLOWED)]
+    assert found == [Circle.NONE] * 7 + [Circle.STOP]

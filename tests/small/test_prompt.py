@@ -1,9 +1,10 @@
-"""S3, S6, S8: what is added to a prompt, and what it costs."""
+"""S3, S6, S8, L8, Q5: what is added to a prompt, what it costs, and what of a request stays the same."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,20 +12,29 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from config.choices import CallFormat
 from runner.channel.answering import MODEL_ANSWERS_LINE
 from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import ToolSpec
-from runner.conversation.units import ToolResult
+from runner.conversation.units import AssistantTurn, Text, ToolCall, ToolResult, Unit, UserTurn, newest_user
+from runner.host.events import Json
 from runner.small import answers, evidence, forms, guided, hints, prompt, shown
 from runner.small.answers import Done
 from runner.small.escalation import Ladder
 from runner.small.forms import family_of, tools_in_words
 from runner.small.guiding import CHANTED, FAULTY_TEXT, FLAGGED, LOADED, NOT_LOADED, SWITCHED_OFF, UNSENT
+from runner.small.hints import CUT_SHORT, LOOK_AFTER, Hints
+from runner.small.part import EVERY_PART, Part, all_but
 from runner.small.reply_tool import REPLY, REPLY_SPEC
+from runner.small.request_shaping import HISTORY_TURNS, codes_in, recent_turns
+from runner.small.shown import Places, choose
 from runner.tools import jobs, validate_args
 from runner.tools.results import ErrorCode
+
+# S3, S6, S8: what is added to a prompt, and what it costs.
 
 FOLDER = Path(prompt.__file__).parent
 LOOK = ToolSpec("look", "Looks.", {})
@@ -192,3 +202,147 @@ def test_S1_tools_in_words_hold_each_tool_once_and_the_form_of_a_call() -> None:
     assert text.count('"name": "look"') == 1
     assert "<tool_call>" in text
     assert text.endswith(forms.PLAIN_LINE)
+
+
+# S6: advice that is given once a conversation.
+
+WROTE = Done("write", "{}", "ok")
+LONG = Done("look", "{}", "x" * 2_000, reads=True)
+STEPS = st.lists(st.lists(st.sampled_from([WROTE, LONG, Done("look", "{}", "x")]), max_size=3), max_size=8)
+
+
+def after(hints: Hints, *step: Done, can_read: bool = True) -> str | None:
+    hints.after(step, can_read=can_read, shown=1_500)
+    return hints.due
+
+
+def test_S6_a_hint_stays_due_until_a_model_has_replied_and_is_then_noted() -> None:
+    noted: list[Json] = []
+    hints = Hints(None, noted.append)
+    assert after(hints, WROTE) == LOOK_AFTER
+    assert [hints.due] == [LOOK_AFTER]
+    assert noted == []
+    hints.given()
+    assert [hints.due] == [None]
+    assert noted == [["look-after"]]
+    assert after(hints, WROTE) is None
+    assert after(hints, WROTE, LONG) == CUT_SHORT
+
+
+def test_S6_a_moment_that_has_not_come_gives_no_hint() -> None:
+    hints = Hints(None, lambda _: None)
+    assert after(hints, WROTE, can_read=False) is None
+    assert after(hints, Done("write", "{}", "no", code="failed"), Done("look", "{}", "short")) is None
+
+
+@given(st.none() | st.integers() | st.lists(st.sampled_from(["look-after", "cut-short", "x", 7, None])), STEPS)
+def test_S6_no_hint_is_given_twice_whatever_was_stored(stored: Json, steps: list[list[Done]]) -> None:
+    given_: list[str] = []
+    hints = Hints(stored, lambda _: None)
+    for step in steps:
+        due = after(hints, *step)
+        given_ += due.splitlines() if due else []
+        hints.given()
+    assert len(given_) == len(set(given_))
+    if isinstance(stored, list):
+        assert not ("look-after" in stored and LOOK_AFTER in given_)
+
+
+# L8, S3: what of a request of the small profile stays from one request to the next.
+
+
+def user() -> UserTurn:
+    return UserTurn((Text("?"),))
+
+
+def conversation(rounds: list[int]) -> tuple[Unit, ...]:
+    """Questions, each with so many turns of the model behind it."""
+    units: list[Unit] = []
+    for count in rounds:
+        units += [user(), *(AssistantTurn("!") for _ in range(count))]
+    return tuple(units)
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=12))
+def test_S3_at_most_twelve_turns_stay_and_the_newest_question_and_the_newest_turn_among_them(rounds: list[int]) -> None:
+    units = conversation(rounds)
+    kept = recent_turns(units)
+    assert 1 <= len(kept) <= HISTORY_TURNS
+    assert isinstance(kept[0], UserTurn) and kept[-1] is units[-1]
+    assert any(unit is units[newest_user(units)] for unit in kept)
+
+
+@given(st.lists(st.integers(1, 3), min_size=10, max_size=40))
+def test_L8_the_history_of_a_small_model_begins_anew_in_few_of_its_requests(rounds: list[int]) -> None:
+    units = conversation(rounds)
+    kept = [recent_turns(units[: end + 1]) for end in range(len(units))]
+    moves = sum(one[0] is not two[0] for one, two in itertools.pairwise(kept))
+    assert moves <= len(units) / 5
+
+
+def tools(*names: str) -> list[ToolSpec]:
+    return [ToolSpec(name, f"Works with {name}.", {}) for name in names]
+
+
+OFFERED = tools("lights", "music", "stocks", "timer")
+
+
+def chosen(query: str, before: list[str], **more: object) -> set[str]:
+    given = {"most": 2, "loaded": (), "recent": (), **more}
+    return {tool.name for tool in choose(OFFERED, query, before=before, **given).tools}  # type: ignore[arg-type]
+
+
+def test_L8_tools_that_were_shown_stay_while_no_other_is_asked_for() -> None:
+    assert chosen("good morning", ["timer", "stocks"]) == {"timer", "stocks"}
+    assert chosen("the timer please", ["timer", "stocks"]) == {"timer", "stocks"}
+
+
+def test_S2_a_tool_that_is_asked_for_takes_the_place_of_the_one_least_like_the_request() -> None:
+    assert chosen("lights on, and a timer", ["timer", "stocks"]) == {"timer", "lights"}
+    assert chosen("lights and music", ["timer", "stocks"]) == {"music", "lights"}
+
+
+def test_S2_a_tool_that_was_loaded_is_always_shown() -> None:
+    assert "music" in chosen("the timer and the stocks", ["timer", "stocks"], loaded=("music",))
+
+
+def test_L8_places_that_a_conversation_kept_count_where_those_tools_are_still_on_offer() -> None:
+    assert chosen("good morning", ["timer", "gone"]) == {"lights", "music"}
+    assert Places(["a", 5, None]).names == ["a"]
+    assert Places({"a": 1}).names == []
+
+
+def test_L8_places_are_noted_when_they_change_and_only_where_they_last() -> None:
+    noted: list[object] = []
+    places = Places(None, noted.append)
+    places.keep(["a", "b"], lasting=True)
+    places.keep(["a", "b"], lasting=True)
+    places.keep(["a"], lasting=False)
+    assert noted == [["a", "b"]]
+
+
+def test_L8_error_codes_stay_explained_while_they_stand_in_the_history() -> None:
+    call, failed = ToolCall("c", "look", "{}"), ToolResult("c", "look", "Error [timeout]: no answer")
+    assert codes_in((user(), AssistantTurn("", (call,), (failed,)))) == {ErrorCode.TIMEOUT}
+    assert codes_in((user(), AssistantTurn("Error [failed]: said in words"))) == frozenset()
+
+
+@pytest.mark.parametrize("code", [*ErrorCode, "of_a_later_version"])
+def test_S3_a_code_that_has_no_explanation_is_left_out(code: str) -> None:
+    call, failed = ToolCall("c", "look", "{}"), ToolResult("c", "look", f"Error [{code}]: no")
+    assert codes_in((user(), AssistantTurn("", (call,), (failed,)))) == {one for one in prompt.CODES if one == code}
+
+
+# Q5: the parts that can be left out are told to owners, and leaving one out leaves the others.
+
+PAGE = Path(__file__).parents[2] / "docs" / "small-models.md"
+
+
+def test_Q5_every_part_stands_in_the_table_of_the_page_on_small_models() -> None:
+    rows = re.findall(r"^\| S\d \|([^|]*)\|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {part.value for part in Part} <= {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+
+
+def test_Q5_all_but_some_parts_is_every_other_part() -> None:
+    assert all_but() == EVERY_PART == frozenset(Part)
+    assert EVERY_PART - all_but(Part.LADDER, Part.WRAP_UP) == {Part.LADDER, Part.WRAP_UP}

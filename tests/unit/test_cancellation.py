@@ -1,18 +1,20 @@
-"""I4: a cancellation that comes together with the Host's answer, whatever that answer is.
+"""I4, G2: a stop is noticed without being in the way, and none is lost that comes together with an answer.
 
-The SDK's own handler waits here, and the test stands at its place where an answer arrives: on Python 3.11 the handler
-forgets a cancellation that comes in the same turn of the loop as the answer.
-"""
+The SDK's own handler waits here, and the test stands at its place where an answer arrives."""
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langbot_plugin.api.entities.builtin.runner.context import RunnerContext
 from langbot_plugin.api.entities.builtin.runner.resources import AgentResources
 from langbot_plugin.api.proxies.runner import RunnerAPIProxy
@@ -23,14 +25,21 @@ from langbot_plugin.runtime.io.handler import STREAM_WINDOW
 
 from runner.host import cancellation
 from runner.host.cancellation import closed
-from runner.host.errors import HostCallFailed, HostFailure
+from runner.host.errors import HostCallFailed, HostFailure, RunCancelled
 from runner.host.events import Completed, Event, Failed
 from runner.host.port import Host, ModelCall, ProxyHost
+from runner.run import interrupt
+from runner.run.interrupt import PollBudget, watch
 from tests.host.codec import InlineCodec
 from tests.host.plugin import files_folder
 from tests.host.steered import run_steered
 from tests.host.wire import connect
-from tests.unit.border import STOP, Handler, context, events_of, host_over, said, text_frame
+from tests.unit.border import RUN_ID, STOP, Handler, context, events_of, host_over, said, text_frame
+
+# I4: a cancellation that comes together with the Host's answer, whatever that answer is.
+#
+# The SDK's own handler waits here, and the test stands at its place where an answer arrives: on Python 3.11 the
+# handler forgets a cancellation that comes in the same turn of the loop as the answer.
 
 CALL = ModelCall("a", ())
 PAGE = {"items": [], "has_more": False}
@@ -316,3 +325,92 @@ def test_I4_a_run_ends_although_a_stream_loses_its_cancellation(answers: dict[st
     assert handler.streams_open == 0
     # One look at the flag stops the run; without one it is looked at once a second until its own end.
     assert len(handler.requests("run_get")) == 1 if answers else 50 < len(handler.requests("run_get")) < 60
+
+
+# G2: noticing a stop, without ever being in the way.
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(st.lists(st.floats(0, 0.4), max_size=120))
+def test_G2_all_runs_together_poll_at_most_ten_times_in_any_second(pauses: list[float]) -> None:
+    clock = Clock()
+    budget = PollBudget(clock)
+    taken = []
+    for pause in pauses:
+        clock.now += pause
+        taken.append(clock.now + budget.turn())
+    assert taken == sorted(taken)
+    assert all(sum(at <= other < at + 1.0 for other in taken) <= 10 for at in taken)
+
+
+def test_G2_the_eleventh_poll_of_a_second_waits_for_the_next() -> None:
+    clock = Clock()
+    budget = PollBudget(clock)
+    assert [budget.turn() for _ in range(11)] == [0.0] * 10 + [1.0]
+    clock.now = 2.5
+    assert budget.turn() == 0.0
+
+
+@pytest.mark.parametrize("runs", [5, 20, 50])
+def test_G2_of_many_runs_each_is_polled_again_and_again(runs: int) -> None:
+    """Twenty seconds of runs that ask again a second after each answer."""
+    clock = Clock()
+    budget = PollBudget(clock)
+    waiting = [(number / runs, number) for number in range(runs)]
+    polled = [0] * runs
+    while (due := heapq.heappop(waiting))[0] < 20.0:
+        clock.now, number = due
+        answered = clock.now + budget.turn() + 0.002
+        polled[number] += 1
+        heapq.heappush(waiting, (answered + interrupt.INTERVAL, number))
+    assert max(polled) - min(polled) <= 2
+    assert min(polled) >= 3
+
+
+@dataclass
+class Polls:
+    """What `run_get` answers, one after the other; the last one again and again."""
+
+    script: list[object]
+    seen: int = field(default=0)
+
+    def __call__(self, _request: object) -> object:
+        self.seen += 1
+        return self.script[min(self.seen, len(self.script)) - 1]
+
+
+RUNNING = {"run_id": RUN_ID, "status": "running"}
+STOPPED = {**RUNNING, "cancel_requested_at": 1}
+
+
+@pytest.mark.parametrize(
+    "odd", [RuntimeError("gone"), ValueError("x"), TimeoutError(), {}, [], {"run_id": RUN_ID, "status": "?"}, None]
+)
+async def test_G2_a_poll_that_fails_or_hangs_changes_nothing_and_the_next_one_tells(
+    odd: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interrupt, "INTERVAL", 0.0)
+    monkeypatch.setattr(interrupt, "_POLL_LIMIT", 0.05)
+    polls = Polls([odd, RUNNING, STOPPED])
+    host = host_over(Handler(answers={"run_get": polls}), context())
+    async with asyncio.timeout(5):
+        with pytest.raises(RunCancelled):
+            await watch(host, PollBudget(asyncio.get_running_loop().time))
+    assert polls.seen == 3
+
+
+async def test_G2_a_host_that_offers_no_run_get_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupt, "INTERVAL", 0.0)
+    handler = Handler()
+    host = host_over(handler, context(apis={}))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await watch(host, PollBudget(asyncio.get_running_loop().time))
+    assert handler.requests("run_get") == []

@@ -1,4 +1,4 @@
-"""C6, C8, G2: the last events of a run, for the person in the chat and for the owner."""
+"""C6, C8, G2, G3: the last events of a run, its own deadline, and the line a bot's owner reads about it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from config.locales import Locale
 from config.notices import Notice, say
 from runner.channel.outbox import FRAME_BUDGET, wire_bytes
 from runner.channel.visible import Visible
+from runner.host.deadline import Deadline, deadline_for
 from runner.host.errors import (
     AllModelsFailed,
     CountingUnavailable,
@@ -28,7 +29,10 @@ from runner.host.errors import (
 from runner.host.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.loop.turn import BrokenOff
 from runner.run.ending import answered, fitted, stopped
+from runner.run.run_stats import Tally, accounted, outcome_of
 from tests.unit.border import english
+
+# C6, C8, G2: the last events of a run, for the person in the chat and for the owner.
 
 USAGE = Usage(1, 2, 3)
 
@@ -180,3 +184,113 @@ def test_C6_an_answer_is_not_cut_inside_a_grapheme() -> None:
     family = "👨‍👩‍👧"
     text, _ = fitted(family * 40_000, None, "[cut]")
     assert text.removesuffix("\n\n[cut]").replace(family, "") == ""
+
+
+# The line a bot's owner reads about a run: its words, its counts, and where it stands among the last events.
+
+ANSWER = Answer("hi")
+STOPPED = Failed("stopped", "cancelled")
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ((ANSWER, Completed()), "answered"),
+        ((Completed(),), "ended without words"),
+        ((ANSWER, Completed("error")), "ended with a notice"),
+        ((Log("why"), Failed("why", "runner.no_model")), "failed (runner.no_model)"),
+        ((ANSWER, STOPPED), "stopped on request"),
+    ],
+)
+def test_C8_the_outcome_is_told_by_the_last_events(last: tuple[Event, ...], words: str) -> None:
+    assert outcome_of(last) == words
+
+
+def test_C8_one_turn_without_tools_needs_no_details() -> None:
+    tally = Tally("answered", 1.24, turns={"m1": 1}, usage=Usage(5, 1, 6))
+    (line,) = tally.logs()
+    counts = "1 model turn, 0 tool calls, 5 tokens in and 1 out, 0 compactions, 0 fallbacks"
+    assert line == Log(f"run: answered in 1.2 s: {counts}")
+
+
+def test_C8_tokens_that_no_provider_counted_are_unknown_and_not_none() -> None:
+    assert "tokens unknown" in Tally("answered", turns={"m1": 1}).logs()[0].text
+
+
+def test_C8_the_details_name_models_and_tools_the_busiest_first_and_not_without_end() -> None:
+    tools = {f"tool{number}": 1 for number in range(40)} | {"look": 3}
+    line, details = Tally("answered", turns={"m2": 1, "m1": 2}, tools=tools, rounds=4, failed_calls=1).logs()
+    assert "3 model turns, 43 tool calls in 4 rounds (1 failed)" in line.text
+    assert details.level == "debug"
+    assert "(m1 2, m2 1)" in details.text
+    assert "(look 3, tool0 1, " in details.text
+    assert "29 more" in details.text
+    assert len(details.text) < 1_000
+
+
+def test_C8_further_counters_of_the_providers_are_among_the_details() -> None:
+    usage = Usage(5, 1, 6, {"cached_tokens": 4})
+    details = Tally("answered", turns={"m1": 2}, usage=usage).logs()[1]
+    assert details.text.endswith("; cached_tokens 4")
+
+
+def test_G2_the_line_of_a_stopped_run_is_the_harmless_word_or_nothing() -> None:
+    logs = (Log("run: …"), Log("more", "debug"))
+    assert accounted((Log("stopped before anything was said"), STOPPED), logs) == (logs[0], STOPPED)
+    assert accounted((ANSWER, STOPPED), logs) == (ANSWER, STOPPED)
+
+
+def test_C8_the_line_is_the_last_one_of_the_log() -> None:
+    logs, why = (Log("run: …"),), Log("why", "error")
+    assert accounted((ANSWER, Completed()), logs) == (*logs, ANSWER, Completed())
+    assert accounted((why, Failed("why", "runner.x")), logs) == (why, *logs, Failed("why", "runner.x"))
+
+
+# G3: the run's own deadline.
+
+SECONDS = st.none() | st.floats(-1e6, 1e6)
+
+
+def test_G3_without_any_limit_there_is_no_deadline() -> None:
+    assert deadline_for(5.0, None, None) == Deadline(None, None)
+    assert not Deadline(None, None).is_near(1e9)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "host_left", "end"),
+    [
+        (300, None, 295.0),
+        (None, 300, 295.0),
+        (300, 200, 195.0),
+        (60, 200, 57.0),
+        (60, 61, 57.0),
+        (20, None, 18.0),
+        (3, None, 1.0),
+    ],
+)
+def test_G3_the_smaller_limit_counts_less_a_margin_of_2_to_5_seconds(
+    timeout: float, host_left: float, end: float
+) -> None:
+    assert deadline_for(0.0, timeout, host_left).end == pytest.approx(end)
+
+
+@pytest.mark.parametrize(("limit", "wrap_up"), [(300, 265.0), (100, 75.0), (20, 14.0)])
+def test_G3_from_20_percent_before_it_at_most_30_seconds_the_run_wraps_up(limit: float, wrap_up: float) -> None:
+    deadline = deadline_for(0.0, limit, None)
+    assert deadline.wrap_up == pytest.approx(wrap_up)
+    assert deadline.is_near(wrap_up) and not deadline.is_near(wrap_up - 0.01)
+
+
+@given(st.floats(0, 1e6), SECONDS, SECONDS)
+def test_G3_every_deadline_lies_ahead_and_before_the_hosts(
+    now: float, timeout: float | None, host_left: float | None
+) -> None:
+    deadline = deadline_for(now, timeout, host_left)
+    if deadline.end is None or deadline.wrap_up is None:
+        assert timeout is None and host_left is None
+        return
+    assert now <= deadline.wrap_up <= deadline.end
+    assert deadline.end > now, "even a limit in the past leaves a moment to say so"
+    shortest = min(limit for limit in (timeout, host_left) if limit is not None)
+    if shortest >= 2.2:
+        assert deadline.end <= now + shortest - 2 + 1e-6

@@ -1,13 +1,16 @@
-"""What providers really send now and then: every shape comes out as one answer, and each call is made once."""
+"""K3, D1, K1: odd replies of providers come out as one answer, odd tools are offered in a way that all take."""
 
 from __future__ import annotations
+
+import asyncio
+from typing import Any
 
 import pytest
 
 from config.locales import Locale
 from config.notices import Notice, say
 from tests.host import Tool
-from tests.providers.catalogue import Case
+from tests.providers.catalogue import DRIVEN, Case
 from tests.providers.chat_completions import chunk, fragment
 from tests.providers.dialects.anthropic import Anthropic
 from tests.providers.dialects.gateway import Gateway
@@ -18,6 +21,8 @@ from tests.providers.dialects.ollama import Ollama
 from tests.providers.dialects.openai import OpenAI
 from tests.providers.said import Json, Said, Wire, calls
 from tests.providers.scene import finder, scene
+
+# What providers really send now and then: every shape comes out as one answer, and each call is made once.
 
 GATEWAY = Case("new-api-chat-completions", "gpt-4o", Gateway)
 WIRES = (
@@ -165,3 +170,67 @@ async def test_K2_a_model_s_own_ids_come_back_as_they_were_while_they_are_unique
     assert len(set(ids)) == 2
     assert [call["q"] for call in tool.calls] == ["tea", "rum"]
     assert ids[1].isalnum()
+
+
+# Tools as strangers describe them are offered in a way that every provider takes (K3, D1).
+
+LONG = 60
+"""Seconds after which a chat hangs, on any machine."""
+
+ONE_EACH = list({case.provider: case for case in DRIVEN}.values())
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "a field of anything": {"type": "object", "properties": {"raw": True, "q": {"type": "string"}}},
+    "items of anything": {"type": "object", "properties": {"q": {"type": "array", "items": True}}},
+    "a list without items": {"type": "object", "properties": {"q": {"type": "array"}}},
+    "a tuple": {
+        "type": "object",
+        "properties": {"q": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
+    },
+    "several types": {"type": "object", "properties": {"q": {"type": ["string", "null"]}}},
+    "an object or nothing": {"type": ["object", "null"], "properties": {"q": {"type": "string"}}},
+    "no type": {"properties": {"q": {"type": "string"}}},
+    "no type of a field": {"type": "object", "properties": {"q": {"description": "what to find"}}},
+    "alternatives at the top": {
+        "type": "object",
+        "properties": {"q": {"type": "string"}, "id": {"type": "integer"}},
+        "anyOf": [{"required": ["q"]}, {"required": ["id"]}],
+    },
+    "type beside alternatives": {
+        "type": "object",
+        "properties": {"q": {"type": "string", "anyOf": [{"minLength": 1}, {"maxLength": 9}]}},
+    },
+    "numbers to choose from": {"type": "object", "properties": {"q": {"type": "integer", "enum": [1, 2]}}},
+    "a constant": {"type": "object", "properties": {"q": {"const": "tea"}}},
+    "a reference": {
+        "type": "object",
+        "properties": {"q": {"$ref": "#/$defs/word"}},
+        "$defs": {"word": {"type": "string", "format": "uri", "pattern": "tea"}},
+    },
+    "names that few take": {
+        "type": "object",
+        "properties": {"$top": {"type": "integer"}, "要找的": {"type": "string"}},
+    },
+    "a text of two million letters": {
+        "type": "object",
+        "properties": {"q": {"type": "string", "maxLength": 2_000_000}},
+    },
+}
+
+TYPES_WANTED = {"Kimi", "llama.cpp"}
+"""Providers that refuse a field which may be anything. No type would be true for it, so they are asked once more with
+less (K7), and that is remembered."""
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+async def test_K3_tools_as_strangers_describe_them_are_taken_by_every_provider(case: Case) -> None:
+    described = enumerate(SCHEMAS.items())
+    tools = [Tool(f"tool {number}", description=what, parameters=schema) for number, (what, schema) in described]
+    async with asyncio.timeout(LONG), scene(case, tools=tools) as chat:
+        chat.provider.say(Said("Good day."), Said("Good night."))
+        runs = [await chat.say("hello"), await chat.say("good night")]
+        refused = len(chat.refused())
+        heard = chat.provider.heard
+    assert [(run.status, run.final_text) for run in runs] == [("completed", "Good day."), ("completed", "Good night.")]
+    assert (refused, len(heard)) == ((1, 3) if case.provider in TYPES_WANTED else (0, 2))
+    assert len(heard[0].tools) == len(SCHEMAS)
