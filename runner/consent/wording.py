@@ -77,7 +77,10 @@ def _how(request: ConsentRequest, say: Say, *, group: bool, name: str, buttons: 
 
 
 def _call_told(call: HeldCall) -> str:
-    told = [f"• {_harmless(call.label)}", *(f"    {line}" for line in _values_told(call.values))]
+    """A list in Markdown. What a model chose stands as code, which shows each letter: a link would hide where it leads,
+    and a comment all it says.
+    """
+    told = [f"- `{_harmless(call.label)}`", *(f"  - `{line}`" for line in _values_told(call.values))]
     return "\n".join(told)
 
 

@@ -16,7 +16,7 @@ from config.notices import Notice, say
 from runner.consent.need import Need
 from runner.consent.request import SECONDS, ConsentRequest, HeldCall
 from runner.consent.verdict import Heard, Verdict, heard_in, verdict
-from runner.consent.wording import calls_told
+from runner.consent.wording import FIELDS, calls_told
 from runner.consent.yes import is_yes
 from runner.tools.catalogue import Catalogue
 from tests.host import Box, Skill, Tool
@@ -147,8 +147,18 @@ def test_M2_what_is_shown_is_bounded_and_no_line_poses_as_another(values: dict[s
     )
     told = calls_told([call] * 3)
     assert len(told) <= 8_000
-    assert told.count("•") >= 1
-    assert "`" not in told
+    first, *values_told = calls_told([call]).split("\n")
+    assert first == "- `pay`"
+    assert len(values_told) == min(len(values), FIELDS) + (len(values) > FIELDS)
+    assert all(re.fullmatch(r"  - `[^`]*`", line) for line in values_told) or len("".join(values_told)) > 5_000
+
+
+@pytest.mark.parametrize("value", ["[5](https://evil.example)", "<!-- 5000 -->5", "**5**", "`5`", "~~50~~5", "![](x)5"])
+def test_M2_what_a_model_chose_is_shown_letter_by_letter(value: str) -> None:
+    call = HeldCall(
+        host_name="pay", kind="plugin", name="pay", label="pay", arguments="{}", values={"amount": value}, digest="d"
+    )
+    assert calls_told([call]) == "- `pay`\n  - `amount: " + value.replace("`", "'") + "`"
 
 
 # What a message or a press means for an open request (M3). Pure.

@@ -17,6 +17,7 @@ from demo import package
 from demo.processes import wait_until
 from tests.e2e.bed import Bed
 from tests.e2e.scripted_model import ScriptedModel, say
+from tests.e2e.toolbox import call, calls, tool_texts
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("ours")]
 
@@ -133,3 +134,27 @@ def test_the_runner_is_selected_its_form_saved_and_a_chat_answered(
     second = model.requests[1]
     assert second.texts[0][1].startswith("You are the front desk of a small hotel.")
     assert second.holds("I am Ms Okafor") == 1
+
+
+def test_M2_in_the_page_a_call_waits_for_a_yes_and_then_runs(
+    bed: Bed, model: ScriptedModel, tools: None, page: Page, pictures: Path
+) -> None:
+    asks = {"ask-before-tools": "listed", "ask-before-these-tools": ["weigh"], "notice-language": "en_US"}
+    pipeline = bed.pipeline(config=asks)
+    model.script(
+        calls(call("weigh", "call_0", bird="heron"), text="I can put the heron on the scales."),
+        say("It weighs 1731 g, a good weight for a heron."),
+    )
+    page.goto(f"{bed.langbot.api.base_url}/home/agents?id={pipeline}")
+    entry = page.get_by_placeholder("Send Private Chat message")
+    entry.fill("How heavy is the heron today?")
+    entry.press("Enter")
+    expect(page.get_by_text("Before I do this, I need your consent:")).to_have_count(1)
+    wait_until("the end of the run", bed.langbot.api.idle, SECONDS)
+    assert len(model.requests) == 1
+    entry.fill("Yes, please!")
+    entry.press("Enter")
+    expect(page.get_by_text("It weighs 1731 g")).to_have_count(1)
+    expect(page.get_by_role("button", name="In flight: 0")).to_be_visible()
+    page.screenshot(path=pictures / "consent.png")
+    assert "ticket-heron-1731" in tool_texts(model.requests[1])[-1]
