@@ -1,23 +1,30 @@
-"""What a run does over and over, counted (quality Q2): times are measured by `python -m bench --only q2`."""
+"""Q1, Q2, L8: how often a run asks the Host, what it does over and over, and what a prefix cache can serve."""
 
 from __future__ import annotations
 
 import copy
+import itertools
+import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from bench.prefix import shares_of, talk
 from runner.channel import outbox, visible
 from runner.context import tokens
 from runner.conversation import readable, wire
 from runner.conversation.units import Unit
-from tests.host import Reply, Tool, ToolCall
-from tests.runs.scenes import NUMBERED, host_with
+from tests.host import Model, ModelRequest, Reply, RunRecord, Tool, ToolCall, violations
+from tests.host.script import Scripted
+
+from .scenes import NUMBERED, assert_sound, counted, host_with
+
+# What a run does over and over, counted (quality Q2): times are measured by `python -m bench --only q2`.
 
 OURS = ("runner.", "components.", "config.")
 CHUNKS = 2000
@@ -117,3 +124,128 @@ async def test_Q2_long_texts_are_tokenised_in_a_thread(monkeypatch: pytest.Monke
     assert run.status == "completed"
     assert max(elsewhere) > 2_000
     assert max(lengths) < 500
+
+
+# How often a run asks the Host (quality Q1). `run_get` polls belong to waiting and are not counted.
+
+
+def look_up(rounds: int, per_round: int = 1, size: int = 10) -> tuple[list[Reply | str], Tool]:
+    replies: list[Reply | str] = [
+        Reply(tool_calls=[ToolCall("look", {"n": turn * per_round + place}) for place in range(per_round)])
+        for turn in range(rounds)
+    ]
+    return [*replies, "Done."], Tool("look", fn=lambda n: f"{n} " + "x" * size, parameters=NUMBERED)
+
+
+async def test_Q1_one_answer_takes_at_most_six_calls_and_two_steps_before_the_model() -> None:
+    run = await host_with(replies=["Hello!"]).say("hi")
+    assert run.answer == "Hello!"
+    assert counted(run) <= 6
+    before = run.calls.before_first_model_call
+    assert len(before) <= 4
+    assert before.depth <= 2
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_L13_between_the_models_end_and_the_answer_stand_two_calls(*, streaming: bool) -> None:
+    """Whether the Host has come to the end of the text, and whether somebody said more."""
+    host = host_with(replies=["Hello!"], streaming_adapter=streaming)
+    run = await host.say("hi")
+    assert run.answer == "Hello!"
+    names = [call.action for call in run.calls.but("run_get")]
+    assert names[-2:] == ["run_events_page", "steering_pull"]
+    assert names[-3].startswith("invoke_llm"), names
+
+
+async def test_Q1_two_thousand_chunks_take_no_more_calls_than_one() -> None:
+    text = "".join(f"word{number} " for number in range(2000))
+    run = await host_with(replies=[Reply(text, chunks=2000)]).say("tell me all")
+    assert run.answer == text
+    assert counted(run) <= 6
+
+
+@pytest.mark.parametrize(("rounds", "per_round", "size", "limit"), [(1, 1, 10, 10), (10, 1, 10, 48), (5, 8, 10, 64)])
+async def test_Q1_tool_rounds_stay_within_their_calls(rounds: int, per_round: int, size: int, limit: int) -> None:
+    replies, tool = look_up(rounds, per_round, size)
+    run = await host_with(replies=replies, tools=[tool]).say("look things up")
+    assert run.answer == "Done."
+    assert len(tool.calls) == rounds * per_round
+    assert counted(run) <= limit
+    assert not [broken for request in run.requests for broken in violations(request.messages)]
+
+
+async def test_Q1_a_hundred_tools_of_500_characters_take_410_calls_and_6_mb() -> None:
+    replies, tool = look_up(100, size=500)
+    run = await host_with(replies=replies, tools=[tool]).say("look a hundred things up")
+    assert run.answer == "Done."
+    assert len(tool.calls) == 100
+    assert counted(run) <= 410
+    assert run.calls.bytes_out <= 6_000_000
+
+
+# L8: what a provider's prefix cache can serve: each request begins as the one before it was sent.
+
+
+def sent(request: ModelRequest) -> list[str]:
+    """The request as a cache reads it: tools, then each message."""
+    return [json.dumps(each, ensure_ascii=False) for each in (request.funcs, *request.messages)]
+
+
+def asked_of(runs: Sequence[RunRecord], model: str = "m1") -> list[ModelRequest]:
+    return [request for run in runs for request in run.requests if request.model == model]
+
+
+def anew(earlier: ModelRequest, later: ModelRequest) -> list[str]:
+    """What of the earlier request is not at the beginning of the later one."""
+    before, after = sent(earlier), sent(later)
+    same = next((at for at, (one, two) in enumerate(zip(before, after, strict=False)) if one != two), len(before))
+    return before[same:]
+
+
+def numbered() -> list[Tool]:
+    return [Tool("look", fn=lambda n: f"result {n}", parameters=NUMBERED)]
+
+
+def look(n: int, said: str = "", call_id: str | None = None) -> Reply:
+    return Reply(said, tool_calls=[ToolCall("look", {"n": n}, call_id)])
+
+
+@pytest.mark.parametrize("ids", [(None, None, None), ("toolu_01", "toolu_02", "toolu_03"), ("call_9", "call_9", None)])
+async def test_L8_the_rounds_of_a_run_are_replayed_as_they_were_sent(ids: tuple[str | None, ...]) -> None:
+    replies: list[Scripted] = [
+        look(1, "I look first. ", ids[0]),
+        look(2, "", ids[1]),
+        look(3, "Once more.\n", ids[2]),
+        "It is three.",
+    ]
+    host = host_with(models=[Model("m1", replies=[*replies, "You are welcome.", *replies])], tools=numbered())
+    for text in ("How many?", "Thanks.", "And now?"):
+        await assert_sound(host, await host.say(text))
+    requests = asked_of(host.runs)
+    assert len(requests) == 9
+    assert [anew(one, two) for one, two in itertools.pairwise(requests)] == [[]] * 8
+
+
+async def test_L8_a_lead_in_that_people_read_once_is_replayed_each_time_it_was_sent() -> None:
+    replies: list[Scripted] = [look(1, "Let me look."), look(2, "Let me look."), "Let me look. It is two."]
+    host = host_with(models=[Model("m1", replies=[*replies, "Yes."])], tools=numbered())
+    await host.say("How many?")
+    run = await host.say("Sure?")
+    assert run.requests[0].text.count("Let me look.") == 2
+    assert "It is two." in run.requests[0].text
+
+
+@pytest.mark.parametrize("form", ["native", "tags"])
+async def test_L8_four_fifths_of_what_a_small_model_reads_can_be_served(form: str) -> None:
+    host = await talk(8_000, turns=12, model_profile="small", tool_call_format=form)
+    assert shares_of(host.runs).percent >= 78
+
+
+async def test_L8_what_comes_with_a_failure_stands_behind_the_tools() -> None:
+    replies: list[Scripted] = [look(1), look(2), "It failed."]
+    broken = Tool("look", fn=lambda n: 1 / 0, parameters=NUMBERED)
+    config = {"model-profile": "small", "tool-call-format": "tags"}
+    host = host_with(models=[Model("m1", replies=replies)], tools=[broken], config=config)
+    run = await host.say("How many?")
+    before, after = run.requests[0].system, run.requests[1].system
+    assert after.startswith(before) and len(after) > len(before)

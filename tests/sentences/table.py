@@ -27,7 +27,7 @@ LADDER = "tests/small/test_answers.py::test_S3_no_two_corrections_in_a_row_are_e
 CIRCLES = "tests/small/test_answers.py"
 COSTS = "tests/small/test_prompt.py"
 JOBS = "tests/runs/test_small_jobs.py"
-OPEN_JOBS = "tests/runs/test_small_open_jobs.py"
+OPEN_JOBS = "tests/runs/test_small_jobs.py"
 LISTENING = "tests/runs/test_small_listening.py"
 EVIDENCE = "tests/runs/test_small_evidence.py"
 
