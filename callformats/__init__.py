@@ -5,11 +5,13 @@ What stands in `__all__` is the library; everything else in this folder may chan
 
 from callformats.inert import INERT
 from callformats.json_value import Json
+from callformats.loose_json import State, read_json, why_not
 from callformats.offered import Offered, ToolSpec, spec_of, without_channel
 from callformats.plain_words import framed
 from callformats.quotation import ForeignText, Quotations
 from callformats.reading import Call, Fault, Reading, Refusal
 from callformats.registry import all_formats, all_markers, format_named
+from callformats.schema import decoded
 from callformats.standing import CallKey, call_key
 from callformats.stream import StreamReader, read
 from callformats.without_thoughts import is_thought_alone, without_thoughts
@@ -26,17 +28,21 @@ __all__ = [
     "Quotations",
     "Reading",
     "Refusal",
+    "State",
     "StreamReader",
     "ToolSpec",
     "all_formats",
     "all_markers",
     "call_key",
+    "decoded",
     "format_named",
     "framed",
     "is_thought_alone",
     "read",
+    "read_json",
     "render",
     "spec_of",
+    "why_not",
     "without_channel",
     "without_thoughts",
 ]

@@ -19,10 +19,10 @@ class Candidate:
     `arguments` None means that none were written. `typed` False: the values are texts, and the tool's schema says
     what they are (XML formats). `cut`: the text ends inside a string or value. `mended`: something was repaired.
     `exact` False: it was to be JSON and is not to the letter, though clear (a comma too many, Python's words).
-    `flat`: the arguments stood beside the name instead of in an object of their own. `beside`: fields there that belong
-    to the call (`id`, `type`), unless no arguments were written and the tool has parameters of these names. `doubled`:
-    a key that was given twice with different values. `glued`: the name and the first key, which is the same text, are
-    written in one.
+    `unsure`: what was repaired leaves more than one reading (Sl). `flat`: the arguments stood beside the name
+    instead of in an object of their own. `beside`: fields there that belong to the call (`id`, `type`), unless no
+    arguments were written and the tool has parameters of these names. `doubled`: a key that was given twice with
+    different values. `glued`: the name and the first key, which is the same text, are written in one.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Candidate:
     typed: bool = True
     mended: bool = False
     exact: bool = True
+    unsure: bool = False
     cut: bool = False
     broken: bool = False
     flat: bool = False

@@ -1,16 +1,20 @@
-"""Reads values as weak models write them: JSON, Python literals, and both with slips.
+"""Reads values as models write them: JSON, Python literals, and both with slips.
 
-One pass, no backtracking beyond a bounded look-ahead. What a slip was is reported, never hidden: `mended` for
-anything but clean JSON or Python, `OPEN` when closers are missing though every string is closed, `CUT` when the text
-ends inside a string or another value (S1: such a value is never completed).
+The one reader of such values, for calls that come as text and for the arguments of native ones alike (Sl). One pass,
+no backtracking beyond a bounded look-ahead. What a slip was is listed, never hidden (`Repair`). `OPEN` says that
+closers are missing though every string is closed, `CUT` that the text ends inside a string or another value (S1: such
+a value is never completed).
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
 from callformats.json_value import Json
 from callformats.scan import skip
@@ -37,6 +41,7 @@ _WORDS: dict[str, Json] = {
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "\n": ""}
 _DEPTH = 60
 _CLOSE = {"{": "}", "[": "]", "(": ")"}
+_MORE_TO_COME = frozenset("{[(,")
 
 
 class State(Enum):
@@ -46,19 +51,94 @@ class State(Enum):
     BROKEN = "no value"
 
 
+class Repair(Enum):
+    """What had to be made of a text that is no JSON; the words say it to a model."""
+
+    # Another spelling: clear in Python or JavaScript.
+    QUOTES = "a string stands in other quotes"
+    CONTROL = "a string holds a line break or another control character"
+    ESCAPE = "a string holds an escape that JSON does not have"
+    WORD = "a word stands for a value"
+    NUMBER = "a number is not written as in JSON"
+    TUPLE = "a list stands in parentheses"
+    COMMA = "a comma is too many"
+    BARE_KEY = "a key has no quotes"
+    SET = "an object holds values without keys"
+    BEGUN_TWICE = "a value is begun empty and written once more"
+    # A slip with one reading: what it says runs if the tool's schema accepts it.
+    COMMENT = "there is a comment in it"
+    NO_COMMA = "a comma is missing"
+    TAG_END = "a tag's end stands for a comma"
+    LOOSE_KEY = "a key is not written as one"
+    NO_KEY = "an object stands without a key"
+    BRACES = "its braces are doubled"
+    BACKSLASH = "a backslash stands before a letter"
+    CLOSERS = "closers are missing at its end"
+    INNER_CLOSER = "a closer is missing inside"
+    STRAY_CLOSERS = "closers are too many"
+    FENCE = "it stands in a code fence"
+    # More than one reading: never runs, whatever the schema says.
+    TORN_KEY = "a string in it is not closed"
+    GROUP = "parentheses around one value may be a list or not"
+    SIGN = "a backslash stands before a sign"
+    DANGLING = "it breaks off where more was to come"
+    NO_NAME = "a value in it stands without a key"
+    BESIDE = "something stands beside its arguments, and closers are missing or too many"
+
+
+SPELLINGS: Final = frozenset(
+    {
+        Repair.QUOTES,
+        Repair.CONTROL,
+        Repair.ESCAPE,
+        Repair.WORD,
+        Repair.NUMBER,
+        Repair.TUPLE,
+        Repair.COMMA,
+        Repair.BARE_KEY,
+        Repair.SET,
+        Repair.BEGUN_TWICE,
+    }
+)
+UNSURE: Final = frozenset({Repair.TORN_KEY, Repair.GROUP, Repair.SIGN, Repair.DANGLING, Repair.NO_NAME, Repair.BESIDE})
+CLOSERS: Final = frozenset({Repair.CLOSERS, Repair.INNER_CLOSER, Repair.STRAY_CLOSERS})
+
+
+def why_not(repairs: AbstractSet[Repair]) -> str | None:
+    """The one rule over repairs (Sl): why a call that needed them must not run, natively or as text; None if it may,
+    provided that the tool's schema accepts the result.
+    """
+    if Repair.COMMENT in repairs and repairs & CLOSERS:
+        return "closers are missing, and a comment in it may hold them"
+    return next((repair.value for repair in Repair if repair in repairs and repair in UNSURE), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """`end` is the index behind what was read. `value` holds what was understood up to there. `exact`: it is JSON to
-    the letter, so that nothing had to be made of it. `doubled`: a key that stands twice with different values, so that
-    there is no single reading (Sl).
+    """`end` is the index behind what was read. `value` holds what was understood up to there. `doubled`: a key that
+    stands twice with different values, so that there is no single reading (Sl).
     """
 
     value: Json
     end: int
     state: State
-    mended: bool = False
-    exact: bool = False
+    repairs: frozenset[Repair] = frozenset()
     doubled: str | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether it has one reading (Sl)."""
+        return self.doubled is None and why_not(self.repairs) is None
+
+    @property
+    def mended(self) -> bool:
+        """Whether it took more than another spelling."""
+        return self.state is not State.WHOLE or not self.repairs <= SPELLINGS
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is JSON to the letter, so that nothing had to be made of it."""
+        return self.state is State.WHOLE and not self.repairs and self.doubled is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +162,27 @@ class _Cut(Exception):
 
 
 class LooseReader:
-    """Reads one value after another from a text. Not for reuse after `_Broken`; see `parse`."""
+    """Reads one value after another from a text. Not for reuse after `_Broken`; see `parse`.
 
-    def __init__(self, text: str, at: int, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> None:
+    `most`: so many values, keys and separators are looked at; what has more is `_Broken`.
+    """
+
+    def __init__(self, text: str, at: int, quotes: tuple[Quote, ...] = PLAIN_QUOTES, most: int | None = None) -> None:
         self.text = text
         self.at = at
-        self.mended = False
-        self.open = False
-        self.exact = True
+        self.repairs: set[Repair] = set()
         self.doubled: str | None = None
         self._quotes = quotes
         self._owed: list[str] = []
+        self._left = sys.maxsize if most is None else most
 
     def space(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise _Broken
         end = skip(_SPACE, self.text, self.at)
         if self.text.find("/", self.at, end) >= 0:
-            self.mended = True
+            self.repairs.add(Repair.COMMENT)
         self.at = end
 
     @property
@@ -116,7 +201,6 @@ class LooseReader:
         if char == "{":
             return self._nested(self._object, char)
         if char in "[(":
-            self.exact = self.exact and char == "["
             return self._nested(self._array, char)
         return self._scalar()
 
@@ -137,12 +221,14 @@ class LooseReader:
             return self.text[at:end]
         pieces: list[str] = []
         text, closing = self.text, quote.closing
-        self.exact = self.exact and closing == '"'
+        if closing != '"':
+            self.repairs.add(Repair.QUOTES)
         plain = re.compile(r"[^\\" + closing + "]+")
         while at < len(text):
             run = plain.match(text, at)
             if run is not None:
-                self.exact = self.exact and not _CONTROL.search(run[0])
+                if _CONTROL.search(run[0]):
+                    self.repairs.add(Repair.CONTROL)
                 pieces.append(run[0])
                 at = run.end()
             elif text[at] == closing:
@@ -160,7 +246,8 @@ class LooseReader:
             self.at = len(text)
             raise _Cut
         char = text[at + 1]
-        self.exact = self.exact and char in _JSON_ESCAPES
+        if char not in _JSON_ESCAPES:
+            self.repairs.add(Repair.ESCAPE)
         if char in _ESCAPES:
             return _ESCAPES[char], at + 2
         if char in "ux":
@@ -168,7 +255,7 @@ class LooseReader:
             digits = text[at + 2 : at + 2 + width]
             if len(digits) == width and re.fullmatch(r"[0-9a-fA-F]+", digits):
                 return chr(int(digits, 16)), at + 2 + width
-        self.mended = True
+        self.repairs.add(Repair.BACKSLASH if char.isascii() and char.isalnum() else Repair.SIGN)
         return "\\" + char, at + 2
 
     def _nested(self, read: Callable[[], Json], opening: str) -> Json:
@@ -180,13 +267,6 @@ class LooseReader:
         finally:
             self._owed.pop()
 
-    def _closed_outside(self, char: str) -> bool:
-        """Whether a closer is owed further out: then the one owed here is missing, and every string is closed."""
-        if char not in self._owed[:-1]:
-            return False
-        self.mended = True
-        return True
-
     def _scalar(self) -> Json:
         word = _WORD.match(self.text, self.at)
         if word is not None:
@@ -196,7 +276,8 @@ class LooseReader:
             if word[0] not in _WORDS:
                 raise _Broken
             self.at = word.end()
-            self.exact = self.exact and word[0] in _JSON_WORDS
+            if word[0] not in _JSON_WORDS:
+                self.repairs.add(Repair.WORD)
             return _WORDS[word[0]]
         number = _NUMBER.match(self.text, self.at)
         if number is None or not re.search(r"\d", number[0]):
@@ -205,7 +286,8 @@ class LooseReader:
             self.at = number.end()
             raise _Cut
         self.at = number.end()
-        self.exact = self.exact and _JSON_NUMBER.fullmatch(number[0]) is not None
+        if _JSON_NUMBER.fullmatch(number[0]) is None:
+            self.repairs.add(Repair.NUMBER)
         return _number(number[0])
 
     def _object(self) -> Json:
@@ -213,7 +295,7 @@ class LooseReader:
         doubled = self.text.startswith("{", self.at)
         if doubled:
             # A template language's escape, copied: {{"name": …}}
-            self.mended = True
+            self.repairs.add(Repair.BRACES)
             self.at += 1
         members: dict[str, Json] = {}
         items: list[Json] = []
@@ -225,44 +307,56 @@ class LooseReader:
             self.at += 1
         if items and not members:
             return items
+        self._note(Repair.NO_NAME, any(items))
         return members
 
     def _members(self, members: dict[str, Json], items: list[Json]) -> None:
-        parted = True
-        while True:
-            self.space()
-            if self.ended:
-                self.open = True
-                return
+        before = "{"  # what stood last: the opener, a comma, a tag's end, or a member ("")
+        while not self._ends_here(before):
             char = self.text[self.at]
             if char == "}":
-                self.exact = self.exact and not (parted and (members or items))
+                self._note(Repair.COMMA, bool(before) and bool(members or items))
                 self.at += 1
                 return
-            if char == ",":
-                self.exact = self.exact and not parted
-                self.at += 1
-                parted = True
-                continue
-            if char == ">":
+            if char in ",>":
+                self._note(Repair.DANGLING, char == "," and before == "{")
                 # "name">, a tag's end in place of a comma
-                self.mended = parted = True
+                self._note(Repair.TAG_END if char == ">" else Repair.COMMA, char == ">" or bool(before))
                 self.at += 1
+                before = char
                 continue
-            if char in "])":
-                if self._closed_outside(char):
-                    return
-                raise _Broken
-            self.mended = self.mended or not parted
-            parted = False
+            self._note(Repair.NO_COMMA, not before)
             if char == "{" and members and "arguments" not in members:
-                self.mended = True
+                self.repairs.add(Repair.NO_KEY)
                 members["arguments"] = self.value()
-                continue
-            self._member(members, items)
+            else:
+                self._member(members, items, bool(before))
+            before = ""
 
-    def _member(self, members: dict[str, Json], items: list[Json]) -> None:
-        key = self._key(items)
+    def _ends_here(self, before: str, own: str = "}") -> bool:
+        """Whether a container ends here without its own closer: the text does, or what is around it. Raises `_Broken`
+        at a closer that nobody owes.
+        """
+        self.space()
+        more_to_come = before in _MORE_TO_COME
+        if self.ended:
+            self.repairs.add(Repair.CLOSERS)
+            self._note(Repair.DANGLING, more_to_come)
+            return True
+        char = self.text[self.at]
+        if char == own or char not in "}])":
+            return False
+        if char not in self._owed[:-1]:
+            raise _Broken
+        self.repairs.add(Repair.DANGLING if more_to_come else Repair.INNER_CLOSER)
+        return True
+
+    def _note(self, repair: Repair, made: bool) -> None:
+        if made:
+            self.repairs.add(repair)
+
+    def _member(self, members: dict[str, Json], items: list[Json], parted: bool) -> None:
+        key = self._key(items, parted)
         if key is None:
             return
         try:
@@ -271,15 +365,19 @@ class LooseReader:
             first = members.setdefault(key, value)
             if first == {}:  # a beginning that is written once more, whole (K4)
                 members[key] = value
-                self.exact = self.exact and value == {}
+                if value != {}:
+                    self.repairs.add(Repair.BEGUN_TWICE)
             elif first != value:
-                self.doubled, self.exact = key, False
+                self.doubled = key
         except _CutInside as cut:
             members[key] = cut.value
             raise
 
-    def _key(self, items: list[Json]) -> str | None:
-        """The next key with its colon; None when a value without a key was put into `items` (a Python set)."""
+    def _key(self, items: list[Json], parted: bool) -> str | None:
+        """The next key with its colon; None when a value without a key was put into `items` (a Python set).
+
+        One that has its closing quote alone, and no comma before it, tells of a string before it that was not closed.
+        """
         start = self.at
         loose = _LOOSE_KEY.match(self.text, start)
         quote = self.quote_here()
@@ -292,48 +390,49 @@ class LooseReader:
             if self.ended:
                 raise _Cut
             if self.text[self.at] in ",}" and not (loose and loose.end() < self.at):
-                self.exact = False
+                self.repairs.add(Repair.SET)
                 items.append(plain)
                 return None
         if loose is None:
             raise _Cut if start + 80 > len(self.text) and _partial_key(self.text[start:]) else _Broken
-        self.exact = False
-        self.mended = self.mended or not _BARE_KEY.match(self.text, start)
+        if _BARE_KEY.match(self.text, start):
+            self.repairs.add(Repair.BARE_KEY)
+        else:
+            self.repairs.add(Repair.LOOSE_KEY if parted or quote is not None else Repair.TORN_KEY)
         self.at = loose.end()
         return loose[1]
 
     def _array(self) -> Json:
-        closing = _CLOSE[self.text[self.at]]
+        opening = self.text[self.at]
+        closing = _CLOSE[opening]
+        self._note(Repair.TUPLE, closing == ")")
         self.at += 1
         items: list[Json] = []
-        parted = True
-        while True:
-            self.space()
-            if self.ended:
-                self.open = True
-                return items
+        before = opening
+        while not self._ends_here(before, closing):
             char = self.text[self.at]
             if char == closing:
-                self.exact = self.exact and not (parted and items)
+                self._note(Repair.COMMA, bool(before) and bool(items) and closing == "]")
+                self._note(Repair.GROUP, closing == ")" and len(items) == 1 and not before)
                 self.at += 1
-                return items
+                break
             if char == ",":
-                self.exact = self.exact and not parted
+                self._note(Repair.COMMA, bool(before))
                 self.at += 1
-                parted = True
+                before = char
                 continue
-            if char in "}])":
-                if self._closed_outside(char):
-                    return items
-                raise _Broken
-            self.mended = self.mended or not parted
-            parted = False
-            try:
-                items.append(self.value())
-            except _CutInside as cut:
-                raise _CutInside([*items, cut.value]) from cut
-            except _Cut as cut:
-                raise _CutInside(items) from cut
+            self._note(Repair.NO_COMMA, not before)
+            self._item(items)
+            before = ""
+        return items
+
+    def _item(self, items: list[Json]) -> None:
+        try:
+            items.append(self.value())
+        except _CutInside as cut:
+            raise _CutInside([*items, cut.value]) from cut
+        except _Cut as cut:
+            raise _CutInside(items) from cut
 
 
 class _CutInside(_Cut):
@@ -369,50 +468,60 @@ def _without_lone_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
 
 
-def parse(text: str, at: int = 0, quotes: tuple[Quote, ...] = PLAIN_QUOTES) -> Parsed:
+def parse(text: str, at: int = 0, quotes: tuple[Quote, ...] = PLAIN_QUOTES, most: int | None = None) -> Parsed:
     """The value that begins at `at` (white space and comments skipped)."""
-    reader = LooseReader(text, at, quotes)
+    reader = LooseReader(text, at, quotes, most)
     try:
         value = reader.value()
     except _CutInside as cut:
-        return Parsed(cut.value, len(text), State.CUT, True, doubled=reader.doubled)
+        return Parsed(cut.value, len(text), State.CUT, frozenset(reader.repairs), reader.doubled)
     except _Cut:
-        return Parsed(None, len(text), State.CUT, True)
+        return Parsed(None, len(text), State.CUT)
     except _Broken:
-        return Parsed(None, reader.at, State.BROKEN, True)
-    state = State.OPEN if reader.open else State.WHOLE
-    mended = reader.mended or reader.open
-    return Parsed(value, reader.at, state, mended, reader.exact and not mended, reader.doubled)
+        return Parsed(None, reader.at, State.BROKEN)
+    state = State.OPEN if Repair.CLOSERS in reader.repairs else State.WHOLE
+    return Parsed(value, reader.at, state, frozenset(reader.repairs), reader.doubled)
 
 
-def parse_before(text: str, at: int, closers: tuple[str, ...]) -> Parsed:
+def with_stray_closers(parsed: Parsed) -> Parsed:
+    """The same value, where closers stand behind it that are too many."""
+    return replace(parsed, repairs=parsed.repairs | {Repair.STRAY_CLOSERS})
+
+
+def parse_before(text: str, at: int, closers: tuple[str, ...], most: int | None = None) -> Parsed:
     """`parse`, and where the value breaks at a literal that ends its block, what stands before that, mended.
 
     Only closers may be missing there: a string or number that is cut stays so. OPEN where the text ends inside such a
     literal.
     """
-    parsed = parse(text, at)
+    parsed = parse(text, at, most=most)
     if parsed.state is not State.BROKEN or parsed.end >= len(text):
         return parsed
     rest = text[parsed.end : parsed.end + max(map(len, closers), default=0)]
     growing = parsed.end + len(rest) >= len(text) and any(closer.startswith(rest) for closer in closers)
     if not growing and not rest.startswith(closers):
         return parsed
-    before = parse(text[at : parsed.end] + "\n")
+    before = parse(text[at : parsed.end] + "\n", most=most)
     if before.state is not State.OPEN:
         return parsed
     if growing and not rest.startswith(closers):
-        return Parsed(before.value, len(text), State.OPEN, True, doubled=before.doubled)
-    return Parsed(before.value, parsed.end, State.WHOLE, True, doubled=before.doubled)
+        return replace(before, end=len(text))
+    return replace(before, end=parsed.end, state=State.WHOLE)
 
 
-def loads(text: str) -> Parsed:
-    """The one value a complete text holds; BROKEN when more than white space and stray closers stands behind it."""
-    whole = text + "\n"
-    parsed = parse(whole)
+_FENCED = re.compile(r"\A\s{0,400}```[a-zA-Z0-9]{0,10}[ \t]{0,400}\n")
+
+
+def read_json(text: str, most: int | None = None) -> Parsed:
+    """The one value a complete text holds, be it in a code fence; BROKEN when more than white space, stray closers and
+    the end of a fence stand behind it. `most`: how many values, keys and separators are looked at.
+    """
+    fence = _FENCED.match(text)
+    whole = (text[fence.end() :] if fence else text) + "\n"
+    parsed = parse_before(whole, 0, ("```",), most)
     rest = whole[parsed.end :].strip()
-    if parsed.state is State.WHOLE and rest:
-        if rest.strip("}]") == "":
-            return Parsed(parsed.value, len(text), State.WHOLE, True, doubled=parsed.doubled)
-        return Parsed(parsed.value, parsed.end, State.BROKEN, True)
-    return parsed
+    bare = rest.removesuffix("```").rstrip()
+    if parsed.state is not State.WHOLE or bare.strip("}]"):
+        return replace(parsed, state=State.BROKEN) if parsed.state is State.WHOLE else parsed
+    parsed = with_stray_closers(parsed) if bare else parsed
+    return replace(parsed, repairs=parsed.repairs | {Repair.FENCE}) if fence or bare != rest else parsed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from callformats.block import Candidate
 from callformats.json_value import Json
-from callformats.loose_json import Parsed, State, parse
+from callformats.loose_json import CLOSERS, Parsed, Repair, State, parse, why_not
 
 NAME_KEYS = ("name", "tool_name", "tool", "function_name", "function", "action", "call")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
@@ -25,11 +26,29 @@ _NESTING = 4
 def candidates(parsed: Parsed, raw: str) -> tuple[Candidate, ...]:
     """The candidates a value holds, in order; empty when it has no shape of a call."""
     found = merge_halves(tuple(_from_value(parsed.value, 0)))
-    cut = parsed.state is State.CUT
     return tuple(
-        replace(one, raw=raw, cut=cut, mended=one.mended or parsed.mended, exact=parsed.exact, doubled=parsed.doubled)
+        replace(
+            one,
+            raw=raw,
+            cut=parsed.state is State.CUT,
+            mended=one.mended or parsed.mended,
+            exact=parsed.exact,
+            unsure=why_not(parsed.repairs | _beside(parsed)) is not None,
+            doubled=parsed.doubled,
+        )
         for one in found
     )
+
+
+def _beside(parsed: Parsed) -> AbstractSet[Repair]:
+    """Something beside the arguments that no call has, while closers are not where they should be: it may belong to the
+    arguments, as in {"name": …, "arguments": {"a": 1}, "b": 2}}.
+    """
+    value = parsed.value
+    if not isinstance(value, dict) or not parsed.repairs & CLOSERS:
+        return frozenset()
+    given = any(value.get(key) for key in ARGUMENT_KEYS)
+    return {Repair.BESIDE} if given and not value.keys() <= CALL_KEYS else frozenset()
 
 
 def _from_value(value: Json, depth: int) -> list[Candidate]:
@@ -99,6 +118,7 @@ def of_value(name: str, parsed: Parsed, raw: str, *, closed: bool = True) -> Can
         raw,
         mended=parsed.mended or not closed,
         exact=parsed.exact,
+        unsure=why_not(parsed.repairs) is not None,
         cut=parsed.state is State.CUT,
         doubled=parsed.doubled,
     )

@@ -140,7 +140,7 @@ def _marked_string(parameter: re.Match[str], written: str, grammar: Grammar) -> 
     if not grammar.marks_strings or parameter.groupdict().get("string") != "false":
         return written
     parsed = parse(written + "\n")
-    return parsed.value if parsed.state is State.WHOLE else written
+    return parsed.value if parsed.state is State.WHOLE and parsed.sure else written
 
 
 def _without_closer(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from callformats.block import Candidate
 from callformats.json_value import Json
-from callformats.loose_json import State, loads
+from callformats.loose_json import State, read_json
 from callformats.offers import Meant, Offers
 from callformats.quotation import Quotations
 from callformats.reading import Call, Fault, Refusal
@@ -41,6 +41,8 @@ class Judge:
             return refuse(Fault.UNKNOWN_TOOL)
         if candidate.cut:
             return refuse(Fault.CUT_OFF)
+        if candidate.unsure:
+            return refuse(Fault.UNREADABLE)
         if (key := _doubled(candidate)) is not None:
             return Refusal(Fault.DOUBLED, candidate.name, candidate.raw, key)
         arguments, mended, exact = _arguments(candidate, found)
@@ -49,7 +51,7 @@ class Judge:
         if _echoes_schema(arguments, found.schema):
             return refuse(Fault.SCHEMA_ECHO)
         repaired = mended or candidate.mended or found.mended
-        if (repaired or must_fit) and not accepts(dict(found.schema), arguments, found.schema):
+        if (repaired or must_fit) and not accepts(found.schema, arguments):
             return refuse(Fault.NOT_ACCEPTED)
         return Call(found.name, arguments, format_id, candidate.id, repaired, candidate.exact and exact)
 
@@ -86,7 +88,7 @@ class _Refuser:
 def _doubled(candidate: Candidate) -> str | None:
     """A key with two values, so that the call has no single reading (Sl)."""
     written = candidate.arguments
-    return candidate.doubled or (loads(written).doubled if isinstance(written, str) else None)
+    return candidate.doubled or (read_json(written).doubled if isinstance(written, str) else None)
 
 
 def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | None, bool, bool]:
@@ -99,9 +101,9 @@ def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | No
         if not written.strip():
             written = None
         else:
-            parsed = loads(written)
+            parsed = read_json(written)
             written, mended, exact = parsed.value, parsed.mended, parsed.exact
-            if parsed.state is not State.WHOLE:
+            if parsed.state is not State.WHOLE or not parsed.sure:
                 return None, True, False
     if written in (None, {}):
         return _beside(candidate, found), mended, exact
@@ -128,22 +130,23 @@ def _unwrapped(arguments: dict[str, Json], schema: Schema) -> dict[str, Json]:
     if key not in _WRAPPERS or key in properties_of(schema):
         return arguments
     if isinstance(inner, str):
-        parsed = loads(inner)
-        inner = parsed.value if parsed.doubled is None else None
+        parsed = read_json(inner)
+        inner = parsed.value if parsed.sure else None
     if not isinstance(inner, dict) or any(isinstance(item, dict) and "type" in item for item in inner.values()):
         return arguments
     return inner
 
 
 def _typed(arguments: dict[str, Json], schema: Schema, typed: bool) -> dict[str, Json]:
+    if typed:
+        return decoded(schema, arguments)
     properties = properties_of(schema)
-    read: dict[str, Json] = {}
-    for key, value in arguments.items():
-        if not typed and isinstance(value, str):
-            read[key] = from_text(value, properties.get(key), schema)
-        else:
-            read[key] = decoded(value, properties.get(key), schema) if key in properties else value
-    return read
+    read = {key: _meant(value, properties.get(key), schema) for key, value in arguments.items()}
+    return decoded(schema, read)
+
+
+def _meant(value: Json, part: Json, schema: Schema) -> Json:
+    return from_text(value, part, schema) if isinstance(value, str) else value
 
 
 def _echoes_schema(arguments: dict[str, Json], schema: Schema) -> bool:

@@ -133,7 +133,7 @@ def _k3_value(written: str, type_name: str | None) -> Json:
     if type_name in (None, "string"):
         return written
     parsed = parse(written + "\n")
-    return parsed.value if parsed.state is State.WHOLE else written
+    return parsed.value if parsed.state is State.WHOLE and parsed.sure else written
 
 
 _K3_TYPES: tuple[tuple[type, str], ...] = (

@@ -13,7 +13,7 @@ from callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Ga
 from callformats.formats.pythonic import NAME, read_calls
 from callformats.formats.pythonic import written as written_call
 from callformats.json_value import Json
-from callformats.loose_json import Parsed, State, parse, parse_before
+from callformats.loose_json import Parsed, State, parse, parse_before, with_stray_closers
 from callformats.scan import skip_space
 from callformats.shapes import CALL_KEYS, candidates, dumps, merge_halves, of_value
 from callformats.tokens import tokens
@@ -79,7 +79,7 @@ def _value(text: str, at: int) -> tuple[Parsed, int]:
     end = parsed.end
     while parsed.state is State.WHOLE and end < len(text) and text[end] in "}]":
         end += 1
-        parsed = replace(parsed, mended=True)
+        parsed = with_stray_closers(parsed)
     return parsed, end
 
 

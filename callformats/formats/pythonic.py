@@ -18,12 +18,15 @@ from callformats.block import (
     literal_at,
 )
 from callformats.json_value import Json
-from callformats.loose_json import State, parse
+from callformats.loose_json import Repair, State, parse, why_not
 from callformats.scan import next_match, skip_space
 from callformats.shapes import candidates, dumps, put
 
 NAME = re.compile(r"[^\W\d][\w.-]{0,127}")
 _TAG_END = re.compile(r"<\|eo[mt]_id\|>")
+_PYTHONS = frozenset({Repair.SIGN})
+"""What has one reading in Python: a backslash that begins no escape stays."""
+
 _KEYWORD = re.compile(r"\s{0,40}([^\W\d]\w{0,127})\s{0,20}=(?!=)")
 _PRINT_GROWS = re.compile(r"\s*(?:print\s*(?:\(\s*)?)?(?:[A-Za-z_]\w{0,40}\s*=?\s*)?(?:[^\W\d][\w.-]{0,127})?")
 _LONGEST_LEAD = 200
@@ -82,7 +85,7 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
     if name is None or not text.startswith("(", name.end()):
         return DECLINED
     values: dict[str, Json] = {}
-    mended = False
+    mended, unsure = False, False
     doubled: str | None = None
     here = name.end() + 1
     while True:
@@ -90,10 +93,11 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
         if text.startswith(",", here):
             here = skip_space(text, here + 1)
         if text.startswith(")", here):
-            return Candidate(name[0], values, text[at : here + 1], mended=mended, doubled=doubled), here + 1
+            raw = text[at : here + 1]
+            return Candidate(name[0], values, raw, mended=mended, unsure=unsure, doubled=doubled), here + 1
         keyword = _KEYWORD.match(text, here)
         if keyword is None:
-            so_far = Candidate(name[0], values, mended=True, doubled=doubled)
+            so_far = Candidate(name[0], values, mended=True, unsure=unsure, doubled=doubled)
             return _no_keyword(text, at, here, complete, so_far)
         parsed = parse(text, keyword.end())
         if parsed.state in (State.CUT, State.OPEN):
@@ -102,7 +106,7 @@ def _one_call(text: str, at: int, complete: bool) -> tuple[Candidate, int] | Out
             return Candidate(name[0], values, text[at:], mended=True, cut=True), len(text)
         if parsed.state is State.BROKEN or not _delimited(text, parsed.end):
             return _single_string(text, at, keyword, complete, name[0]) or DECLINED
-        mended = mended or parsed.mended
+        mended, unsure = mended or parsed.mended, unsure or why_not(parsed.repairs - _PYTHONS) is not None
         doubled = put(values, keyword[1], parsed.value) or parsed.doubled or doubled
         here = parsed.end
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from callformats.block import (
@@ -19,7 +19,7 @@ from callformats.block import (
     literal_at,
 )
 from callformats.json_value import Json
-from callformats.loose_json import State, parse_before
+from callformats.loose_json import State, parse_before, with_stray_closers
 from callformats.scan import any_of, next_match, skip_space
 from callformats.shapes import candidates, dumps, merge_halves
 
@@ -72,7 +72,7 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
         if parsed.state is State.BROKEN:
             return _unreadable(text, at, complete, wrapper, found)
         end, stray = _past_stray_closers(text, parsed.end)
-        found += [_marked(one, stray) for one in candidates(parsed, text[at:end])]
+        found += candidates(with_stray_closers(parsed) if stray else parsed, text[at:end])
         at = _past_fence(text, end)
         closer = literal_at(text, at, wrapper.closes)
         if closer is not None:
@@ -86,10 +86,6 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
             at = following if text[following : following + 1] in ("{", "[") else at
         if at >= len(text) or text[at] not in "{[":
             return Block(end, merge_halves(tuple(found)))
-
-
-def _marked(one: Candidate, stray: bool) -> Candidate:
-    return replace(one, mended=one.mended or stray)
 
 
 def _past_stray_closers(text: str, end: int) -> tuple[int, bool]:

@@ -10,17 +10,18 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
+from callformats import State, decoded, read_json, why_not
 from runner.conversation.cut import clip, sendable
 from runner.guards import restore_value
 from runner.host.events import Json
-from runner.tools.lenient_json import Unmendable, mend
 from runner.tools.offering import with_names
-from runner.tools.schema_types import property_schema, takes_no_fields, types_of
 from runner.tools.schemas import check
 
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 64
 _RAW_CHARACTERS = 300
+_MOST_MENDED = 5_000
+"""Values, keys and separators of a broken text that are looked at: some 20 ms, in which other chats wait (Sm)."""
 BROKEN_IN_HISTORY = "{}"
 """What stands in the history for a broken call: a model imitates what it sees, and every provider takes it (D3)."""
 
@@ -48,6 +49,12 @@ class Broken:
 
     problem: str
     raw: str
+
+
+_DECLARE_FIELDS = frozenset(
+    {"patternProperties", "dependentSchemas", "dependencies", "propertyNames", "minProperties", "required"}
+    | {"$ref", "$dynamicRef", "anyOf", "oneOf", "allOf", "if", "enum", "const"}
+)
 
 
 class _Unreadable(Exception):
@@ -85,8 +92,8 @@ def read_arguments(
         given, mended = _values(raw, strict)
         values = _without_strays(with_names(given, fields), schema, drop)
         if not strict:
-            values, decoded = _decoded(values, schema)
-            mended = mended or decoded
+            read = _clean_object(decoded(schema, values), 0)
+            values, mended = read, mended or read != values
         text = canonical(with_names(values, {own: offered for offered, own in fields.items()}))
     except _Unreadable as reason:
         return Broken(str(reason), _raw_text(raw))
@@ -112,8 +119,20 @@ def _restored(values: dict[str, Json]) -> dict[str, Json]:
     return restored if isinstance(restored, dict) else values
 
 
+def _takes_no_fields(schema: Mapping[str, Json]) -> bool:
+    """Whether a tool's schema declares no field at all, so that whatever a model adds means nothing to the tool (K5).
+
+    One that takes fields of any name says so by `additionalProperties`, be it `true` or a schema.
+    """
+    if any(schema.get(keyword) for keyword in ("properties", *_DECLARE_FIELDS)):
+        return False
+    return not any(
+        schema.get(keyword, False) is not False for keyword in ("additionalProperties", "unevaluatedProperties")
+    )
+
+
 def _without_strays(values: dict[str, Json], schema: Mapping[str, Json], drop: Strays) -> dict[str, Json]:
-    if drop is Strays.KEPT or not takes_no_fields(schema):
+    if drop is Strays.KEPT or not _takes_no_fields(schema):
         return values
     return {name: value for name, value in values.items() if drop is Strays.MARKED and not name.startswith("_")}
 
@@ -131,6 +150,8 @@ def _values(raw: object, strict: bool) -> tuple[dict[str, Json], bool]:
             mended = mended or twice
     if _says_nothing(raw):
         return {}, mended
+    if isinstance(raw, list) and len(raw) == 1 and isinstance(raw[0], Mapping) and not strict:
+        raw, mended = raw[0], True
     if not isinstance(raw, Mapping):
         raise _Unreadable(f"they must be a JSON object, not {_name_of(raw)}")
     return _clean_object(raw, 0), mended
@@ -148,23 +169,24 @@ def _parsed(text: str, strict: bool) -> tuple[object, bool]:
     except ValueError as failure:
         if strict:
             raise _Unreadable(f"they are no valid JSON: {_parse_error(failure)}") from None
-        first = failure
-    try:
-        return _load(mend(text), control_characters=True), True
-    except (Unmendable, ValueError) as failure:
-        said = str(failure) if isinstance(failure, Unmendable) else _parse_error(first)
-        raise _Unreadable(f"they are no valid JSON: {said}") from None
+        return _mended(text, _parse_error(failure)), True
 
 
-def _load(text: str, *, control_characters: bool = False) -> object:
+def _mended(text: str, problem: str) -> object:
+    """The one reading of a text that is no JSON (Sl)."""
+    parsed = read_json(text, _MOST_MENDED)
+    if parsed.doubled is not None:
+        raise _doubled(parsed.doubled)
+    if parsed.state in (State.CUT, State.BROKEN):
+        raise _Unreadable(f"they are no valid JSON: {problem}")
+    if (why := why_not(parsed.repairs)) is not None:
+        raise _Unreadable(f"they are no valid JSON: {why}")
+    return parsed.value
+
+
+def _load(text: str) -> object:
     try:
-        return json.loads(
-            text,
-            strict=not control_characters,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-            object_pairs_hook=_unambiguous,
-        )
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_unambiguous)
     except RecursionError:
         raise _Unreadable("they are nested too deeply") from None
 
@@ -191,9 +213,13 @@ def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, value in pairs:
         if name in values and values[name] != value:
-            raise _Unreadable(f'"{clip(sendable(name), 80).text}" is given twice with different values')
+            raise _doubled(name)
         values[name] = value
     return values
+
+
+def _doubled(name: str) -> _Unreadable:
+    return _Unreadable(f'"{clip(sendable(name), 80).text}" is given twice with different values')
 
 
 def _clean_object(values: Mapping[Any, Any], depth: int) -> dict[str, Json]:
@@ -229,45 +255,6 @@ def sendable_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
     return text
-
-
-def _decoded(values: dict[str, Json], schema: Mapping[str, Json]) -> tuple[dict[str, Json], bool]:
-    """Fields that hold the JSON text of an object or array where the schema wants one; strings stay strings (S1)."""
-    changed = False
-
-    def walk(value: Json, part: Json, depth: int) -> Json:
-        nonlocal changed
-        wanted = types_of(part, schema)
-        if isinstance(value, str) and wanted is not None and "string" not in wanted and wanted & {"object", "array"}:
-            found = _container(value, wanted)
-            if found is not None:
-                changed = True
-                value = found
-        if depth > MAX_DEPTH:
-            return value
-        if isinstance(value, dict):
-            return {name: walk(item, property_schema(part, name, schema), depth + 1) for name, item in value.items()}
-        if isinstance(value, list):
-            return [walk(item, property_schema(part, None, schema), depth + 1) for item in value]
-        return value
-
-    decoded = walk(values, dict(schema), 0)
-    if not isinstance(decoded, dict):
-        return values, False
-    return decoded, changed
-
-
-def _container(text: str, wanted: frozenset[str]) -> Json:
-    """The object or array a text spells, if the schema wants that; else None."""
-    try:
-        found = _load(text)
-    except (ValueError, _Unreadable):
-        return None
-    if isinstance(found, dict) and "object" in wanted:
-        return _clean(found, 1)
-    if isinstance(found, list) and "array" in wanted:
-        return _clean(found, 1)
-    return None
 
 
 def _name_of(value: object) -> str:

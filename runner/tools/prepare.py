@@ -74,6 +74,8 @@ def prepare(wanted: WantedCall, catalogue: Catalogue) -> Ready | Refused:
         return _refused(wanted, entry, read.problem)
     if read.problems:
         return _refused(wanted, entry, "; ".join(read.problems), read)
+    if read.unchecked and not wanted.certain:
+        return _refused(wanted, entry, "the call had to be mended, and the tool's schema cannot confirm it")
     return Ready(_call(wanted, read.text), entry, read.values, tuple(_notes(entry, read)), read.mended)
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callformats import Fault, read
-from callformats.loose_json import State, loads, parse
+from callformats.loose_json import State, parse, read_json
 from runner.conversation.request import ToolSpec
 from runner.host.events import Json
 
@@ -194,7 +194,7 @@ json_values = st.recursive(
 @given(json_values)
 def test_S1_clean_json_is_read_as_json_and_needs_no_repair(value: Json) -> None:
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=2)):
-        parsed = loads(text)
+        parsed = read_json(text)
         if '"' not in text or "\\ud" not in text:
             assert parsed.value == json.loads(text)
         assert parsed.state is State.WHOLE
@@ -269,8 +269,8 @@ def strict(text: str) -> Json:
 
 @given(json_values)
 def test_J3_clean_json_is_exact(value: Json) -> None:
-    assert loads(json.dumps(value)).exact
-    assert loads(json.dumps(value, ensure_ascii=False, indent=2)).exact
+    assert read_json(json.dumps(value)).exact
+    assert read_json(json.dumps(value, ensure_ascii=False, indent=2)).exact
 
 
 @given(_PIECES.map("".join))
@@ -285,7 +285,7 @@ def test_J3_clean_json_is_exact(value: Json) -> None:
 @example('{"a": 1, "a": 1}')
 @example('{"a": {}, "a": 2}')
 def test_J3_what_is_called_exact_is_json_to_the_letter(text: str) -> None:
-    parsed = loads(text)
+    parsed = read_json(text)
     if parsed.exact:
         assert parsed.state is State.WHOLE
         assert strict(text) == parsed.value

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callformats import ToolSpec, read
 from runner.guards import defang
 from runner.tools.arguments import Arguments, Broken, Strays, read_arguments
 
@@ -119,6 +120,16 @@ def test_D3_what_is_no_object_is_broken_and_never_empty(raw: object) -> None:
         ('{"choice": {"a": True, "b": False}}', {"choice": {"a": True, "b": False}}),
         ('{"text": "two\nlines"}', {"text": "two\nlines"}),
         ('```json\n{"text": "a"}\n```', {"text": "a"}),
+        ('{"text": "a"}\n```', {"text": "a"}),
+        ('{"count": 1}}', {"count": 1}),
+        ('{"either": [1}', {"either": [1]}),
+        ('{text: "a", "count": 1}', {"text": "a", "count": 1}),
+        ('{"text": "a",, "count": 1,}', {"text": "a", "count": 1}),
+        ('{"text": "a" "count": 1}', {"text": "a", "count": 1}),
+        ('{"count": 1 /* one */}', {"count": 1}),
+        ('{"either": (1, 2)}', {"either": [1, 2]}),
+        ('{"text": "\\d+"}', {"text": "\\d+"}),
+        ('[{"text": "a"}]', {"text": "a"}),
     ],
 )
 def test_S1_one_reading_is_mended(raw: str, values: dict[str, Any]) -> None:
@@ -139,14 +150,13 @@ def test_S1_one_reading_is_mended(raw: str, values: dict[str, Any]) -> None:
         "{",
         '{"where": {',
         '{"tags": [',
-        '{"count": 1}}',
-        '{"tags": [1}',
+        '{"tags": [1,}',
+        '{"tags": [1}, "count": 2}',
+        '{"count": 1}, "text": "a"}',
         '{"count": 1}{"count": 2}',
         '{"text": "a"} {"text": "a"}',
-        "{text: 1}",
         '{"text": word}',
         '{"text": "a" "b"}',
-        '{"text": "a",,}',
         "{,}",
         '{"count": 1 2}',
         '{"count": NaN}',
@@ -158,7 +168,13 @@ def test_S1_one_reading_is_mended(raw: str, values: dict[str, Any]) -> None:
         '{"a":' * 3_000,
         '{"a":' * 100 + "1" + "}" * 100,
         'Here it is: {"count": 1}',
-        '{"count": 1 /* one */}',
+        '{"count": (1)}',
+        '{"text": "a\\„ b"}',
+        '{"text": "Oslo, "count": 1}',
+        '{"text": "a, {"count": 1}, "tags": []}',
+        '{"text": "a", {"count": 1}, {"count": 2}}',
+        '[{"count": 1}, {"count": 1}]',
+        '```json\n{"count": 1}\n``` and so on',
         "{'text': 'a' 'b'}",
         "{'text': 'it's'}",
         '{"text": tru',
@@ -294,13 +310,15 @@ CUT_INSIDE_A_STRING = [
     "jr-207",
     "jr-209",
 ]
-GUESSED_BY_THE_LIBRARY = ["jr-035", "jr-102", "jr-115", "jr-127", "jr-155", "jr-167", "jr-182", "jr-184", "jr-189"]
+GUESSED_BY_THE_LIBRARY = ["jr-035", "jr-102", "jr-115", "jr-127", "jr-155", "jr-167", "jr-184", "jr-189"]
 ONE_READING = ["jr-005", "jr-037", "jr-061", "jr-142", "jr-213", "jr-215", "jr-216", "jr-219", "jr-311", "jr-328"]
 
 
 def _output(case: dict[str, Any]) -> Any:
     output = case["json_repair_output"]
-    return json.loads(output) if isinstance(output, str) and output else output
+    output = json.loads(output) if isinstance(output, str) and output else output
+    # A value and a list of remarks, or a list where the arguments should be an object.
+    return output[0] if isinstance(output, list) and len(output) in (1, 2) and isinstance(output[0], dict) else output
 
 
 def _stripped(value: Any) -> Any:
@@ -330,7 +348,51 @@ def test_S1_what_has_one_reading_is_mended_like_the_library_does(id_: str) -> No
     assert read.values == _output(CASES[id_])
 
 
-@pytest.mark.parametrize("id_", CASES)
+# Sl: one policy, whether a call comes natively or as text.
+
+W = ToolSpec("w", "", ANY)
+ONLY_IN_A_TEXT = {
+    "jr-119": "the closers of the call around it make an empty object of it",
+    "jr-122": "the same",
+}
+
+
+def _natively(raw: str) -> Any:
+    read = read_arguments(raw, ANY)
+    return read.values if isinstance(read, Arguments) else None
+
+
+def _as_text(raw: str) -> Any:
+    calls = read(f'<tool_call>{{"name":"w","arguments":{raw}}}</tool_call>', [W]).calls
+    return dict(calls[0].arguments) if calls else None
+
+
+@pytest.mark.parametrize("id_", [id_ for id_, case in CASES.items() if case["raw"].strip()])
+def test_Sl_what_is_refused_natively_is_refused_as_text_and_what_runs_has_the_same_values(id_: str) -> None:
+    raw = CASES[id_]["raw"]
+    assert (_natively(raw) == _as_text(raw)) is (id_ not in ONLY_IN_A_TEXT)
+
+
+_SLIPS = st.sampled_from(
+    [*"{}[]()\",:'", '"a"', '"b": ', "a: ", "1", "True", "null", " ", "\n", "\\d", "\\.", "//x\n", "/**/", "<", "```"]
+)
+
+
+@pytest.mark.parametrize("unit", ["1,", "[],", "'a',", "(1, 2),", "1 ", '"a"'])
+def test_Sm_a_broken_text_of_very_many_values_is_not_mended(unit: str) -> None:
+    assert isinstance(read_arguments('{"a": [' + unit * 20_000, ANY), Broken)
+    assert isinstance(read_arguments('{"a": [' + unit * 500 + "1", ANY), Arguments)
+
+
+@given(st.lists(_SLIPS, max_size=12).map("".join))
+def test_Sl_a_value_that_runs_natively_is_the_one_that_would_run_as_text(inside: str) -> None:
+    """Closers that the text around a value brings may only make more of it."""
+    raw = f'{{"a": 1, {inside}}}'
+    native, text = _natively(raw), _as_text(raw)
+    assert native is None or text is None or native == text
+
+
+@pytest.mark.parametrize("id_", [id_ for id_, case in CASES.items() if "salvage" not in str(case["options"])])
 def test_S1_a_mended_reading_never_differs_from_the_recorded_one_and_a_plain_one_is_json(id_: str) -> None:
     case = CASES[id_]
     read = read_arguments(case["raw"], ANY)
