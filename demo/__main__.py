@@ -1,4 +1,4 @@
-"""`python -m demo up | ask | model`: what the Makefile calls. Progress on stderr, results on stdout."""
+"""`python -m demo up | ask | first-questions | model`, for the Makefile. Progress on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from demo import model, wanted
+from demo import first_questions, model, wanted
 from demo.ask import ask_all
 from demo.bootstrap import ROOT
 from demo.errors import DemoError
@@ -37,6 +37,7 @@ def _stop_once() -> None:
         nonlocal seen
         seen += 1
         if seen == 1:
+            say("stopping; this takes some seconds")
             raise KeyboardInterrupt
         say("already stopping")
 
@@ -59,7 +60,6 @@ def up(options: argparse.Namespace) -> int:
             while not (dead := stage.dead()):
                 time.sleep(1)
         except KeyboardInterrupt:
-            say("stopping")
             return 0
         raise DemoError(f"{dead[0].name} ended by itself: {dead[0].last_words()} (logs: {STATE / 'logs'})")
 
@@ -70,6 +70,16 @@ def ask(options: argparse.Namespace) -> int:
         if options.without_plugin:
             stage.langbot.api.uninstall(stage.identity.author, stage.identity.name)
         asyncio.run(ask_all(stage, questions, lambda text: print(text, flush=True), say))
+        say("each `make ask` brings up a LangBot of its own; for more questions `make demo` is quicker")
+    return 0
+
+
+def ask_first_questions(options: argparse.Namespace) -> int:
+    """Both conversations, one after the other, and the page about them."""
+    groups = (first_questions.ENGLISH, first_questions.CHINESE)
+    with bring_up(options.plugin, say, os.environ) as stage:
+        asked = [asyncio.run(first_questions.ask(stage, questions, say)) for questions in groups]
+        first_questions.PAGE.write_text(first_questions.page(stage.model_name, asked), encoding="utf-8")
     return 0
 
 
@@ -87,6 +97,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     asking.add_argument("question", nargs="*")
     asking.add_argument("--without-plugin", action="store_true", help=argparse.SUPPRESS)
     asking.set_defaults(run=ask)
+    firsts = commands.add_parser("first-questions", help="ten questions of visitors; writes docs/first-questions.md")
+    firsts.set_defaults(run=ask_first_questions)
     commands.add_parser("model", help="fetch the model of DEMO_MODEL").set_defaults(run=fetch)
     return parser.parse_args(arguments)
 

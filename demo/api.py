@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 
 from demo.errors import DemoError
+from demo.package import Identity
+from demo.processes import wait_until
 from weights.errors import one_line
 
 # JSON of the Host as it comes; it is read into dataclasses in this module and goes no further.
@@ -178,6 +180,14 @@ class LangBotApi:
             time.sleep(0.2)
         raise DemoError(f"LangBot installed {author}/{name} but lists no runner of it after {seconds:.0f} s")
 
+    def wait_for_tool(self, name: str, seconds: float = 60) -> None:
+        """Return once LangBot lists the tool. Raises DemoError when it does not."""
+        wait_until(f"the tool {name}", lambda: name in self.tools(), seconds)
+
+    def tools(self) -> list[str]:
+        """The names of all tools that LangBot can offer to a model."""
+        return [str(tool["name"]) for tool in self._call("GET", "/tools")["tools"]]
+
     def runners(self) -> list[str]:
         """The runner ids that the AI tab of a pipeline offers."""
         stage = next(stage for stage in self._ai_stages() if stage["name"] == "runner")
@@ -220,6 +230,14 @@ class LangBotApi:
         full = self._call("GET", f"/pipelines/{pipeline}")["pipeline"]["config"]
         full["ai"] = {"runner": {"id": runner_id, "expire-time": 0}, "runner_config": {runner_id: config}}
         self._call("PUT", f"/pipelines/{pipeline}", {"config": full})
+
+    def bind_plugins(self, pipeline: str, plugins: Sequence[Identity]) -> None:
+        """Give the pipeline these plugins and no others."""
+        body = {
+            "enable_all_plugins": False,
+            "bound_plugins": [{"author": each.author, "name": each.name} for each in plugins],
+        }
+        self._call("PUT", f"/pipelines/{pipeline}/extensions", body)
 
     def binding(self, pipeline: str) -> tuple[str, RunnerConfig]:
         """The runner a pipeline selects and the config it stores for it."""

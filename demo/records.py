@@ -83,6 +83,15 @@ class Records:
             found = rows.execute("select type from agent_run_event where run_id = ? order by sequence", (run_id,))
             return [str(kind) for (kind,) in found.fetchall()]
 
+    def tools(self, run_id: str) -> list[tuple[str, str]]:
+        """The tools that were called in a run, in order: the name of each, and its arguments as JSON."""
+        query = (
+            "select data_json from agent_run_event where run_id = ? and type = 'tool.call.started' order by sequence"
+        )
+        with self._open() as rows:
+            found = [json.loads(data) for (data,) in rows.execute(query, (run_id,)).fetchall()]
+        return [(str(data["tool_name"]), json.dumps(data.get("parameters"), ensure_ascii=False)) for data in found]
+
     @staticmethod
     def _finish_reason(rows: sqlite3.Connection, run_id: str) -> str:
         query = "select data_json from agent_run_event where run_id = ? and type = 'run.completed'"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo import endpoint, langbot, model, package, ports
-from demo.api import Account, LangBotApi, Model
+from demo import agent, endpoint, langbot, model, package, ports
+from demo.api import Account, LangBotApi, Model, RunnerConfig
 from demo.bootstrap import ROOT
 from demo.errors import DemoError
 from demo.langbot import LangBot
@@ -51,8 +51,10 @@ def bring_up(
     # Looked at first: what the user can mend at once should not come after minutes of waiting.
     chosen = ports.choose(env.get("DEMO_PORT"), prefer_port)
     theirs = endpoint.from_environment(env)
+    as_bound = agent.STRONG_OR_WEAK if theirs else agent.WEAK
     gguf = None if theirs else model.choose(env.get("DEMO_MODEL"))
     built = package.build(plugin, STATE / "package" if plugin != ROOT else ROOT / "dist")
+    tools = package.build(agent.TOOLS, STATE / "package")
     folder = STATE / f"run-{os.getpid()}"
     logs = folder / "logs"
     try:
@@ -62,7 +64,16 @@ def bring_up(
                 theirs = endpoint.serve_gguf(children, gguf, chosen.model, logs, say)
             say("starting LangBot (half a minute)")
             bot = langbot.start(children, folder, chosen, logs)
-            stage = _furnish(bot, plugin, built, theirs, children, say)
+            api = bot.api
+            account = Account(USER, secrets.token_urlsafe(9))
+            api.sign_in(account)
+            say(f"installing {built.name} and {tools.name} through LangBot")
+            for each in (built, tools):
+                _install(api, each)
+            who = package.identity(plugin)
+            runner_id = api.wait_for_runner(who.author, who.name)
+            pipeline = _furnish(api, who, runner_id, theirs, as_bound)
+            stage = Stage(bot, account, who, runner_id, pipeline, theirs.name, children)
             say(f"ready after {time.monotonic() - begin:.0f} s")
             yield stage
     finally:
@@ -71,28 +82,20 @@ def bring_up(
 
 
 def _furnish(
-    bot: LangBot,
-    plugin: Path,
-    built: Path,
-    answering: endpoint.Endpoint,
-    children: Children,
-    say: Callable[[str], None],
-) -> Stage:
-    account = Account(USER, secrets.token_urlsafe(9))
-    bot.api.sign_in(account)
-    provider = bot.api.add_provider("demo", answering.base_url, answering.api_key)
+    api: LangBotApi, who: package.Identity, runner_id: str, answering: endpoint.Endpoint, as_bound: RunnerConfig
+) -> str:
+    """The id of a pipeline in which the runner answers with this model and the demo's tools."""
+    provider = api.add_provider("demo", answering.base_url, answering.api_key)
     described = Model(answering.name, abilities=("func_call",), context_length=answering.context_tokens)
-    model_id = bot.api.add_model(provider, described)
-    say(f"installing {built.name} through LangBot")
-    who = package.identity(plugin)
-    _install(bot.api, built)
-    runner_id = bot.api.wait_for_runner(who.author, who.name)
-    pipeline = bot.api.add_pipeline("LocalAgent demo", default=True)
-    config = bot.api.default_config(runner_id, model_id)
-    if answering.context_tokens and "context-window-tokens" in config:
-        config["context-window-tokens"] = answering.context_tokens
-    bot.api.bind(pipeline, runner_id, config)
-    return Stage(bot, account, who, runner_id, pipeline, answering.name, children)
+    model_id = api.add_model(provider, described)
+    tools = package.identity(agent.TOOLS)
+    api.wait_for_tool(agent.ONE_OF_THEM)
+    pipeline = api.add_pipeline("LocalAgent demo", default=True)
+    api.bind_plugins(pipeline, [who, tools])
+    config = api.default_config(runner_id, model_id)
+    wanted = {**as_bound, **({agent.WINDOW: answering.context_tokens} if answering.context_tokens else {})}
+    api.bind(pipeline, runner_id, {**config, **{name: value for name, value in wanted.items() if name in config}})
+    return pipeline
 
 
 def _install(api: LangBotApi, built: Path) -> None:

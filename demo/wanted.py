@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from demo import model, ports
 from demo.errors import DemoError
+from weights.errors import one_line
 
 
 def questions(arguments: Sequence[str], env: Mapping[str, str]) -> list[str]:
@@ -28,8 +29,17 @@ def questions(arguments: Sequence[str], env: Mapping[str, str]) -> list[str]:
 
 
 def address(env: Mapping[str, str]) -> str:
-    """What MODEL_BASE_URL says, without a slash at its end; '' when it is not set. Raises DemoError for no address."""
+    """What MODEL_BASE_URL says, without a slash at its end; '' when it is not set.
+
+    Raises DemoError for no address, and for a model that is named without one.
+    """
     text = env.get("MODEL_BASE_URL", "").strip().rstrip("/")
+    name = env.get("MODEL_NAME", "").strip()
+    if name and not text:
+        raise DemoError(
+            f"MODEL_NAME={one_line(name, 60)} needs MODEL_BASE_URL, the address of the endpoint that serves it "
+            "(the models that come with the demo are chosen by DEMO_MODEL)"
+        )
     if text and not text.startswith(("http://", "https://")):
         raise DemoError(f"MODEL_BASE_URL={text} is no address; it looks like http://127.0.0.1:11434/v1")
     return text

@@ -18,11 +18,14 @@ EXAMPLE_LINE: Final = "For example, a call of {tool} looks like this (with value
 CODES_LINE: Final = "A failed call reads `Error [code]: …`. What the codes mean:"
 SITE_HEADING: Final = "# About this place"
 PLACE_LINE: Final = "You are in a chat on {place}."
-RESTATED: Final = "[My request was: {request}]\nDo the next step for it. If it is done, {answer}, as found above."
-ANSWER_BY_TOOL: Final = "call {tool} with the answer to my request"
-ANSWER: Final = "answer my request"
+RESTATED: Final = "[My request was: {request}]\nDo the next step for it. If it is done, {answer}"
+AFTER_FAILURE: Final = "answer my request, as found above."
+AFTER_FAILURE_BY_TOOL: Final = "call {tool} with the answer to my request, as found above."
+AFTER_SUCCESS: Final = "tell me what was done or found, in one sentence in my language."
+AFTER_SUCCESS_BY_TOOL: Final = "call {tool} and tell me what was done or found, in one sentence in my language."
 """A small model takes a result for something the user told it, thanks for it and keeps the facts to itself, unless it
-is told where they belong: measured on the 1.5B."""
+is told where they belong: measured on the 1.5B. Behind a finished action it says no more than "OK", unless it is asked
+what was done (Sf)."""
 
 CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INVALID_ARGUMENTS: "the arguments were wrong; correct them and call again",
@@ -82,9 +85,15 @@ def _example(name: str, schema: Json) -> Json:
             return f"the {name}"
 
 
-def restated(request: str, *, answer_by: str | None) -> str:
-    """The newest request once more, after a step of tools; in the prompt only. `answer_by`: the tool for answers."""
-    answer = ANSWER if answer_by is None else ANSWER_BY_TOOL.format(tool=answer_by)
+def restated(request: str, *, answer_by: str | None, failed: bool) -> str:
+    """The newest request once more, after a step of tools; in the prompt only.
+
+    `answer_by`: the tool for answers. `failed`: something in that step did not work, so nothing is called done (Sf).
+    """
+    if answer_by is None:
+        answer = AFTER_FAILURE if failed else AFTER_SUCCESS
+    else:
+        answer = (AFTER_FAILURE_BY_TOOL if failed else AFTER_SUCCESS_BY_TOOL).format(tool=answer_by)
     return defang(RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), answer=answer))
 
 

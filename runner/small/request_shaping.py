@@ -129,7 +129,8 @@ class Dresser:
         tail = wants.tail
         restates = mode.small and Part.RESTATEMENT in self.parts
         if tail is None and restates and units and isinstance(last := units[-1], AssistantTurn) and last.calls:
-            tail = prompt.restated(wants.query, answer_by=mode.answers_by)
+            failed = any(failures.split(result.text)[0] for result in last.results)
+            tail = prompt.restated(wants.query, answer_by=mode.answers_by, failed=failed)
         tail = "\n".join(filter(None, (tail, wants.hint)))
         if not tail:
             return kept

@@ -152,7 +152,15 @@ def served() -> Iterator[ScriptedModel]:
 
 
 def test_without_an_address_the_demo_brings_its_own_model() -> None:
-    assert endpoint.from_environment({"MODEL_NAME": "x"}) is None
+    assert endpoint.from_environment({}) is None
+
+
+@pytest.mark.parametrize("address", ["", "  "])
+def test_a_model_that_is_named_without_its_address_is_refused_before_anything_is_installed(address: str) -> None:
+    env = {"MODEL_NAME": "qwen3:8b", "MODEL_BASE_URL": address, "LOCALAGENT_QUESTION": "Hi"}
+    for command in ("up", "ask"):
+        with pytest.raises(DemoError, match="MODEL_NAME=qwen3:8b needs MODEL_BASE_URL"):
+            wanted.check(command, env)
 
 
 def test_an_endpoint_that_answers_is_taken_as_it_is(served: ScriptedModel) -> None:

@@ -125,7 +125,7 @@ SEAMS: dict[str, Seam] = {
     "a request for a summary": _asked_to_sum_up,
     "a summary": _summed_up,
     "a platform and a group": lambda one, two: "\n".join(lines(None, None, "", (one, two))),
-    "a request said again": lambda one, two: restated(f"{one}\n   {two}", answer_by=None),
+    "a request said again": lambda one, two: restated(f"{one}\n   {two}", answer_by=None, failed=False),
     "further tools": lambda one, two: str(
         choose([ToolSpec("look", f"{one}\n{two}", {})], "", most=0, loaded=(), recent=()).index
     ),
