@@ -76,6 +76,7 @@ SENTENCES: dict[str, Sentence] = {
     "S3.3": _shown(
         "the newest request is restated after each step, in the prompt only",
         "test_S3_after_each_step_the_newest_request_is_restated_in_the_prompt_only",
+        "test_Sf_behind_a_successful_step_the_line_asks_what_was_done_and_behind_a_failed_one_it_does_not",
     ),
     "S3.4": _shown("calls run one at a time", "test_S3_calls_run_one_at_a_time_whatever_the_binding_says"),
     "S3.5": _shown(

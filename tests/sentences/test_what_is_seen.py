@@ -18,7 +18,7 @@ from runner.host.errors import InputTooLarge
 from runner.run import ending
 from runner.small import forms, guiding, prompt
 from runner.small.guiding import Guiding
-from runner.small.part import EVERY_PART, Part, Parts
+from runner.small.part import Part, Parts
 from runner.tools import arguments, results
 from tests.host import Attachment, Reason, Reply, Tool, ToolCall, mcp_content
 from tests.written import LOOK, bare, says
@@ -185,11 +185,16 @@ async def test_S3_after_each_step_the_newest_request_is_restated_in_the_prompt_o
 async def test_Sf_behind_a_successful_step_the_line_asks_what_was_done_and_behind_a_failed_one_it_does_not(
     form: str,
 ) -> None:
-    for tool, asks_what_was_done in ((fails(), False), (act(), True)):
-        run = await play(EVERY_PART, SAVE, says("It is as it is, sorry."), tools=[tool], form=form)
-        line = run.requests[1].last_user.rpartition("[My request was")[2]
-        assert ("what was done or found, in one sentence" in line) is asks_what_was_done
-        assert ("as found above" in line) is not asks_what_was_done
+    async def scenario(parts: Parts) -> object:
+        lines = []
+        for tool in (act(), fails()):
+            run = await play(parts, SAVE, says("It is as it is, sorry."), tools=[tool], form=form)
+            line = run.requests[1].last_user.rpartition("[My request was")[2]
+            lines.append(("done or found, in one sentence" in line, "as found above" in line))
+        return lines
+
+    wanted, without = [(True, False), (False, True)], [(False, False)] * 2
+    await shows(Part.RESTATEMENT, scenario, wanted=wanted, without=without)
 
 
 # S7: text from outside is inert and framed as data, whatever it came by. The guards have no switch: here each is put
