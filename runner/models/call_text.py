@@ -88,7 +88,9 @@ class ChainText:
         return self._starts[self.piece_at(at)] == at and (before is None or before.value == (value,))
 
     def _newest_snapshot(self, at: int) -> int | None:
-        """Where the last of those fragments begins that each repeat the one before and go on; None without any."""
+        """Where the last of those fragments begins that each repeat the one before and go on; None without any. A whole
+        object is never gone on with under another id: what comes there is a call of its own (K4).
+        """
         piece, newest = self.piece_at(at), None
         begun = self.text[at : self._starts[piece + 1]]
         if not begun.startswith("{"):
@@ -96,11 +98,18 @@ class ChainText:
         for number in range(piece + 1, len(self.pieces)):
             text = self.pieces[number].text
             again = text.lstrip()
-            if text and not again.startswith(begun):
+            if text and (not again.startswith(begun) or self._is_next_call(number, begun)):
                 break
             if text:
                 begun, newest = again, self._starts[number] + len(text) - len(again)
         return newest
+
+    def _is_next_call(self, number: int, begun: str) -> bool:
+        """Whether this piece opens a track behind one that told a whole object."""
+        if self.track_of[number] == self.track_of[number - 1]:
+            return False
+        value, end = decoded(begun, 0)
+        return value is not None and behind_blanks(begun, end) == len(begun)
 
     def _spoiled_from(self, at: int) -> int:
         """Where a call begins that holds what is no JSON: all that it is glued to is spoiled with it."""
