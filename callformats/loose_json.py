@@ -83,6 +83,7 @@ class Repair(Enum):
     SIGN = "a backslash stands before a sign"
     DANGLING = "it breaks off where more was to come"
     NO_NAME = "a value in it stands without a key"
+    BEHIND = "something stands behind its arguments that may belong to them"
     BESIDE = "something stands beside its arguments, and closers are missing or too many"
 
 
@@ -100,7 +101,9 @@ SPELLINGS: Final = frozenset(
         Repair.BEGUN_TWICE,
     }
 )
-UNSURE: Final = frozenset({Repair.TORN_KEY, Repair.GROUP, Repair.SIGN, Repair.DANGLING, Repair.NO_NAME, Repair.BESIDE})
+UNSURE: Final = frozenset(
+    {Repair.TORN_KEY, Repair.GROUP, Repair.SIGN, Repair.DANGLING, Repair.NO_NAME, Repair.BEHIND, Repair.BESIDE}
+)
 CLOSERS: Final = frozenset({Repair.CLOSERS, Repair.INNER_CLOSER, Repair.STRAY_CLOSERS})
 
 
@@ -174,6 +177,7 @@ class LooseReader:
         self.doubled: str | None = None
         self._quotes = quotes
         self._owed: list[str] = []
+        self._hollow = False
         self._left = sys.maxsize if most is None else most
 
     def space(self) -> None:
@@ -316,6 +320,7 @@ class LooseReader:
             char = self.text[self.at]
             if char == "}":
                 self._note(Repair.COMMA, bool(before) and bool(members or items))
+                self._hollow = self._hollow or bool(before)
                 self.at += 1
                 return
             if char in ",>":
@@ -326,6 +331,7 @@ class LooseReader:
                 before = char
                 continue
             self._note(Repair.NO_COMMA, not before)
+            self._hollow = False
             if char == "{" and members and "arguments" not in members:
                 self.repairs.add(Repair.NO_KEY)
                 members["arguments"] = self.value()
@@ -338,7 +344,8 @@ class LooseReader:
         at a closer that nobody owes.
         """
         self.space()
-        more_to_come = before in _MORE_TO_COME
+        # Where closers are missing, the one behind a comma or an opener may be another's: {"n": 1, "deep": {}
+        more_to_come = before in _MORE_TO_COME or self._hollow
         if self.ended:
             self.repairs.add(Repair.CLOSERS)
             self._note(Repair.DANGLING, more_to_come)
@@ -414,6 +421,7 @@ class LooseReader:
             if char == closing:
                 self._note(Repair.COMMA, bool(before) and bool(items) and closing == "]")
                 self._note(Repair.GROUP, closing == ")" and len(items) == 1 and not before)
+                self._hollow = self._hollow or bool(before)
                 self.at += 1
                 break
             if char == ",":
@@ -422,6 +430,7 @@ class LooseReader:
                 before = char
                 continue
             self._note(Repair.NO_COMMA, not before)
+            self._hollow = False
             self._item(items)
             before = ""
         return items

@@ -10,6 +10,7 @@ from dataclasses import replace
 from callformats.block import Candidate
 from callformats.json_value import Json
 from callformats.loose_json import CLOSERS, Parsed, Repair, State, parse, why_not
+from callformats.scan import skip_space
 
 NAME_KEYS = ("name", "tool_name", "tool", "function_name", "function", "action", "call")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
@@ -107,6 +108,8 @@ def of_body(name: str, body: str, *, ended: bool) -> Candidate:
     """A call whose name stood outside and whose body is its arguments alone. `ended`: the body's own end was there, so
     that the text does not end inside a value."""
     parsed = parse(body + "\n" if ended else body)
+    if parsed.state is State.WHOLE:
+        parsed = past_value(body, parsed)
     return replace(of_value(name, parsed, body), broken=parsed.state is State.BROKEN and bool(body.strip()))
 
 
@@ -122,6 +125,29 @@ def of_value(name: str, parsed: Parsed, raw: str, *, closed: bool = True) -> Can
         cut=parsed.state is State.CUT,
         doubled=parsed.doubled,
     )
+
+
+def goes_on(text: str, end: int, *, closes: bool) -> bool:
+    """Whether what stands behind a value may go on with it. `closes`: calls of the format have closers, so that prose
+    in the same line is not expected either."""
+    at = skip_space(text, end)
+    if at >= len(text) or text[at] in "<[`":
+        return False
+    return text[at] in ",:=\"'{(" or (closes and "\n" not in text[end:at])
+
+
+def past_value(text: str, parsed: Parsed, *, closes: bool = True) -> Parsed:
+    """The arguments of a call up to where its end is to be, past closers too many. What goes on there as a value does
+    may belong to them (Sl)."""
+    end = parsed.end
+    while text[(at := skip_space(text, end)) : at + 1] in ("}", "]"):
+        end = at + 1
+    repairs = set(parsed.repairs)
+    if end > parsed.end:
+        repairs.add(Repair.STRAY_CLOSERS)
+    if goes_on(text, end, closes=closes):
+        repairs.add(Repair.BEHIND)
+    return replace(parsed, end=at, repairs=frozenset(repairs))
 
 
 def put(values: dict[str, Json], key: str, value: Json) -> str | None:

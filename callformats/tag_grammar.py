@@ -23,7 +23,7 @@ from callformats.block import (
 from callformats.json_value import Json
 from callformats.loose_json import State, parse, parse_before
 from callformats.scan import Finder, next_match, skip_space
-from callformats.shapes import dumps, of_value, put
+from callformats.shapes import dumps, of_value, past_value, put
 
 _TAG_CHARACTERS = 400
 
@@ -167,7 +167,8 @@ def _json_body(
         return None
     if parsed.state is State.BROKEN:
         return _unreadable_body(text, head, parsed.end, complete, grammar)
-    end = skip_space(text, parsed.end)
+    parsed = past_value(text, parsed)
+    end = parsed.end
     close = grammar.call_close.match(text, end)
     if close is None and not complete and (end >= len(text) or _tag_may_be_growing(text, end)):
         return None

@@ -103,7 +103,7 @@ def _arguments(candidate: Candidate, found: Meant) -> tuple[dict[str, Json] | No
         else:
             parsed = read_json(written)
             written, mended, exact = parsed.value, parsed.mended, parsed.exact
-            if parsed.state is not State.WHOLE or not parsed.sure:
+            if parsed.state not in (State.WHOLE, State.OPEN) or not parsed.sure:
                 return None, True, False
     if written in (None, {}):
         return _beside(candidate, found), mended, exact

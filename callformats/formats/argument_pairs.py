@@ -21,7 +21,7 @@ from callformats.formats.tagged_json import Wrapper, read_wrapped
 from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import any_of, next_match, skip_space
-from callformats.shapes import dumps, of_value, put
+from callformats.shapes import dumps, of_value, past_value, put
 
 _NAME = re.compile(r"[^\s<>{}\[\]()\"'`=,;]{1,128}")
 _ASSIGNMENT = re.compile(r"[ \t]{1,8}([A-Za-z_][\w-]{0,64})=(\"[^\"\n]{0,2000}\"|'[^'\n]{0,2000}'|[^\s<]{1,2000})")
@@ -97,7 +97,8 @@ def _json_body(text: str, start: int, name: re.Match[str], after: int, complete:
         return DECLINED
     if parsed.state is not State.WHOLE and not complete:
         return UNFINISHED
-    end = skip_space(text, parsed.end)
+    parsed = past_value(text, parsed)
+    end = parsed.end
     end = skip_space(text, end + len(_FENCE)) if text.startswith(_FENCE, end) else end
     closed = text.startswith(pairs.close, end)
     if not closed and not complete and (end >= len(text) or could_begin(text, end, (_FENCE, pairs.close))):

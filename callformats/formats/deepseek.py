@@ -20,7 +20,7 @@ from callformats.block import (
 from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import any_of, next_match, skip_space
-from callformats.shapes import dumps, of_value
+from callformats.shapes import dumps, of_value, past_value
 
 
 def _both(name: str) -> tuple[str, str]:
@@ -118,7 +118,8 @@ def _arguments(
         return None
     if parsed.state is State.BROKEN:
         return _broken_call(text, start, complete)
-    end = skip_space(text, parsed.end)
+    parsed = past_value(text, parsed)
+    end = parsed.end
     closed_fence = text.startswith("```", end)
     end = skip_space(text, end + 3) if closed_fence else end
     closer = literal_at(text, end, _CALL_END)

@@ -10,7 +10,7 @@ from callformats.block import DECLINED, UNFINISHED, Block, Candidate, Format, Ou
 from callformats.json_value import Json
 from callformats.loose_json import State, parse, parse_before
 from callformats.scan import any_of, skip_space
-from callformats.shapes import dumps, of_value, put
+from callformats.shapes import dumps, of_value, past_value, put
 
 _SECTION = "<|tool_calls_section_begin|>"
 _SECTION_END = "<|tool_calls_section_end|>"
@@ -55,7 +55,8 @@ def _k2_call(text: str, start: int, complete: bool) -> tuple[Candidate, int] | N
         return None
     if parsed.state is State.BROKEN or named is None:
         return _broken(text, start, complete)
-    end = skip_space(text, parsed.end)
+    parsed = past_value(text, parsed)
+    end = parsed.end
     closed = text.startswith(_CALL_END, end)
     if not closed and not complete and (end >= len(text) or could_begin(text, end, (_CALL_END,))):
         return None

@@ -11,7 +11,7 @@ from callformats.formats.tagged_json import Wrapper, read_wrapped, written
 from callformats.json_value import Json
 from callformats.loose_json import State, parse_before
 from callformats.scan import skip_space
-from callformats.shapes import candidates, dumps, of_value
+from callformats.shapes import candidates, dumps, of_value, past_value
 
 _OPENS = ("[TOOL_CALLS]", "[tool_calls]", "[TOOL_CALL]")
 _CLOSES = ("[/TOOL_CALLS]", "[/tool_calls]", "[/TOOL_CALL]")
@@ -75,7 +75,11 @@ def _with_arguments(text: str, here: int, complete: bool, name: str, own_id: str
         end = skip_space(text, parsed.end)
         closer = literal_at(text, end, _CLOSES)
         return Block(end + len(closer) if closer else parsed.end, candidates(parsed, raw))
-    return Block(parsed.end, (replace(of_value(name, parsed, raw), id=own_id),))
+    whole = past_value(text, parsed, closes=False)
+    if whole.end >= len(text) and not complete:
+        return UNFINISHED
+    end = whole.end if whole.repairs != parsed.repairs else parsed.end
+    return Block(end, (replace(of_value(name, whole, raw), id=own_id),))
 
 
 def _write(name: str, arguments: Mapping[str, Json]) -> str:

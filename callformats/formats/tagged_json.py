@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from callformats.block import (
@@ -21,7 +21,7 @@ from callformats.block import (
 from callformats.json_value import Json
 from callformats.loose_json import State, parse_before, with_stray_closers
 from callformats.scan import any_of, next_match, skip_space
-from callformats.shapes import candidates, dumps, merge_halves
+from callformats.shapes import candidates, dumps, goes_on, merge_halves
 
 _FENCE = "```"
 
@@ -85,7 +85,13 @@ def _values(text: str, start: int, complete: bool, wrapper: Wrapper) -> Outcome:
                 return UNFINISHED
             at = following if text[following : following + 1] in ("{", "[") else at
         if at >= len(text) or text[at] not in "{[":
-            return Block(end, merge_halves(tuple(found)))
+            return Block(end, merge_halves(_with_rest(found, text, end)))
+
+
+def _with_rest(found: list[Candidate], text: str, end: int) -> tuple[Candidate, ...]:
+    if not found or not goes_on(text, end, closes=False):
+        return tuple(found)
+    return (*found[:-1], replace(found[-1], unsure=True))
 
 
 def _past_stray_closers(text: str, end: int) -> tuple[int, bool]:

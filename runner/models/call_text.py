@@ -91,25 +91,19 @@ class ChainText:
         """Where the last of those fragments begins that each repeat the one before and go on; None without any. A whole
         object is never gone on with under another id: what comes there is a call of its own (K4).
         """
-        piece, newest = self.piece_at(at), None
-        begun = self.text[at : self._starts[piece + 1]]
+        last, newest = self.piece_at(at), None
+        begun = self.text[at : self._starts[last + 1]]
         if not begun.startswith("{"):
             return None
-        for number in range(piece + 1, len(self.pieces)):
+        for number in range(last + 1, len(self.pieces)):
             text = self.pieces[number].text
             again = text.lstrip()
-            if text and (not again.startswith(begun) or self._is_next_call(number, begun)):
+            if not text:
+                continue
+            if not again.startswith(begun) or (self.track_of[number] != self.track_of[last] and _is_whole(begun)):
                 break
-            if text:
-                begun, newest = again, self._starts[number] + len(text) - len(again)
+            begun, last, newest = again, number, self._starts[number] + len(text) - len(again)
         return newest
-
-    def _is_next_call(self, number: int, begun: str) -> bool:
-        """Whether this piece opens a track behind one that told a whole object."""
-        if self.track_of[number] == self.track_of[number - 1]:
-            return False
-        value, end = decoded(begun, 0)
-        return value is not None and behind_blanks(begun, end) == len(begun)
 
     def _spoiled_from(self, at: int) -> int:
         """Where a call begins that holds what is no JSON: all that it is glued to is spoiled with it."""
@@ -138,6 +132,11 @@ class ChainText:
         if last is None or self.track_of[self.piece_at(last.end - 1)] != self.track_of[self.piece_at(at)]:
             return None
         return last
+
+
+def _is_whole(text: str) -> bool:
+    value, end = decoded(text, 0)
+    return value is not None and behind_blanks(text, end) == len(text)
 
 
 def whole_pairs(text: str) -> str:

@@ -80,6 +80,7 @@ def test_K4_one_call_is_read_once_with_its_arguments(fragments: list[Fragment]) 
         ([("c", "f", '{"n": 1}'), ("c", "f", "{}")], [("f", {"n": 1}), ("f", {})]),
         ([("a", "f", '{"n": 1}'), ("b", "f", '{"n": 1}')], [("f", {"n": 1}), ("f", {"n": 1})]),
         ([("a", "f", "{"), ("a", "f", '{"n": 1}'), ("b", "f", '{"n": 1}')], [("f", {"n": 1}), ("f", {"n": 1})]),
+        ([("a", "f", "{"), ("a", "f", '{"n": 1}'), ("b", "f", ""), ("b", "f", '{"n": 1}')], [("f", {"n": 1})] * 2),
         ([("a", "f", "{"), ("b", "f", '{"n": 1}'), ("c", "f", '{"n": 1}')], [("f", {"n": 1}), ("f", {"n": 1})]),
         ([("a", "f", "{"), ("a", "f", '{"n": 1}'), ("", "f", '{"n": 1}')], [("f", {"n": 1}), ("f", {"n": 1})]),
         ([("a", "f", ""), ("b", "f", '{"n": 1}')], [("f", {}), ("f", {"n": 1})]),
@@ -217,8 +218,8 @@ def test_K4_however_each_call_is_told_the_calls_are_the_same_once_each(
 ) -> None:
     """Each call has an id of its own here, so two equal ones are two calls: K4 takes equal calls for one only under one
     id, and says that a new id whose fragment is a whole object begins a new call. That holds behind snapshots that grow
-    as well, where the second call repeats the last snapshot of the first to the letter: `{`, `{"n": 1}` under one id and
-    `{"n": 1}` under another are two.
+    as well, where the second call repeats the last snapshot of the first to the letter: `{`, `{"n": 1}` under one id
+    and `{"n": 1}` under another are two.
     """
     fragments: list[Fragment] = []
     for place, (name, arguments) in enumerate(calls):
