@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -351,9 +352,16 @@ def test_S1_what_has_one_reading_is_mended_like_the_library_does(id_: str) -> No
 # Sl: one policy, whether a call comes natively or as text.
 
 W = ToolSpec("w", "", ANY)
-ONLY_IN_A_TEXT = {
-    "jr-119": "the closers of the call around it make an empty object of it",
-    "jr-122": "the same",
+IN_A_TEXT: dict[str, Callable[[str], str]] = {
+    "hermes": lambda raw: f'<tool_call>{{"name": "w", "arguments": {raw}}}</tool_call>',
+    "mistral": lambda raw: f"[TOOL_CALLS]w[ARGS]{raw}</s>",
+    "kimi": lambda raw: f"<|tool_call_begin|>functions.w:0<|tool_call_argument_begin|>{raw}<|tool_call_end|>",
+    "deepseek": lambda raw: (
+        f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>w<｜tool▁sep｜>{raw}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+    ),
+    "tags": lambda raw: f"<tool_call><function=w>{raw}</function></tool_call>",
+    "harmony": lambda raw: f"<|channel|>commentary to=functions.w<|message|>{raw}<|call|>",
+    "encoded": lambda raw: f"<tool_call>{json.dumps({'name': 'w', 'arguments': raw})}</tool_call>",
 }
 
 
@@ -362,15 +370,54 @@ def _natively(raw: str) -> Any:
     return read.values if isinstance(read, Arguments) else None
 
 
-def _as_text(raw: str) -> Any:
-    calls = read(f'<tool_call>{{"name":"w","arguments":{raw}}}</tool_call>', [W]).calls
+def _as_text(raw: str, form: str = "hermes") -> Any:
+    calls = read(IN_A_TEXT[form](raw), [W]).calls
     return dict(calls[0].arguments) if calls else None
 
 
 @pytest.mark.parametrize("id_", [id_ for id_, case in CASES.items() if case["raw"].strip()])
 def test_Sl_what_is_refused_natively_is_refused_as_text_and_what_runs_has_the_same_values(id_: str) -> None:
     raw = CASES[id_]["raw"]
-    assert (_natively(raw) == _as_text(raw)) is (id_ not in ONLY_IN_A_TEXT)
+    assert _natively(raw) == _as_text(raw)
+
+
+@pytest.mark.parametrize("form", IN_A_TEXT)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"a": 1, "a": 2}',
+        '{"a": {"b": 1, "b": 2}}',
+        '{"a": "cut of',
+        '{"a": 1, ',
+        '{"a": {',
+        '{"a": [{"b": 1},',
+        '{"a": 1}, "b": 2}',
+        '{"a": [1}, "b": 2}',
+        '{"a": 1}} "b": 2}',
+        '{"a": "x, "b": "y"}',
+        '{"a": "C:\\new \\;"}',
+    ],
+)
+def test_Sl_what_may_mean_two_things_runs_nowhere(raw: str, form: str) -> None:
+    assert (_natively(raw), _as_text(raw, form)) == (None, None)
+
+
+@pytest.mark.parametrize("form", IN_A_TEXT)
+@pytest.mark.parametrize(
+    ("raw", "values"),
+    [
+        ('{"a": 1,}', {"a": 1}),
+        ("{'a': True}", {"a": True}),
+        ('{"a": "two\nlines"}', {"a": "two\nlines"}),
+        ('{"a": 1 "b": 2}', {"a": 1, "b": 2}),
+        ('{"a": 1}}', {"a": 1}),
+        ('{"a": [1, 2', {"a": [1, 2]}),
+        ('{"a": 1 /* one */}', {"a": 1}),
+        ('{"a": (1, 2), "b": .5}', {"a": [1, 2], "b": 0.5}),
+    ],
+)
+def test_Sl_what_has_one_reading_runs_everywhere(raw: str, values: dict[str, Any], form: str) -> None:
+    assert (_natively(raw), _as_text(raw, form)) == (values, values)
 
 
 _SLIPS = st.sampled_from(
@@ -386,10 +433,13 @@ def test_Sm_a_broken_text_of_very_many_values_is_not_mended(unit: str) -> None:
 
 @given(st.lists(_SLIPS, max_size=12).map("".join))
 def test_Sl_a_value_that_runs_natively_is_the_one_that_would_run_as_text(inside: str) -> None:
-    """Closers that the text around a value brings may only make more of it."""
+    """Closers and commas of the text around a value may decide whether it runs, but never what it says."""
     raw = f'{{"a": 1, {inside}}}'
-    native, text = _natively(raw), _as_text(raw)
-    assert native is None or text is None or native == text
+    native = _natively(raw)
+    for form in IN_A_TEXT:
+        text = _as_text(raw, form)
+        assert native is None or text is None or native == text
+    assert _as_text(raw, "encoded") == native
 
 
 @pytest.mark.parametrize("id_", [id_ for id_, case in CASES.items() if "salvage" not in str(case["options"])])
