@@ -16,6 +16,7 @@ from config.choices import AgentReply, Agree, Ask, CallFormat, ModelProfile, Not
 
 ADVANCED = "advanced-settings"
 BOX = "box-enabled"
+KIND = "model-profile"
 ASK = "ask-before-tools"
 
 
@@ -229,11 +230,12 @@ FIELDS: Sequence[Field] = (
     Choice(name="agent-reply", at="agent_reply", default=AgentReply.AUTO, shown_by=ADVANCED),
     Switch(name="progress-notices", at="progress_notices", default=True, shown_by=ADVANCED),
     Choice(name="notice-language", at="notice_language", default=NoticeLanguage.AUTO, shown_by=ADVANCED),
-    Choice(name="model-profile", at="small.profile", default=ModelProfile.STANDARD, shown_by=ADVANCED),
+    Choice(name=KIND, at="small.profile", default=ModelProfile.STANDARD, shown_by=ADVANCED),
     Choice(name="tool-call-format", at="small.call_format", default=CallFormat.NATIVE, shown_by=ADVANCED),
-    Number(name="max-tools-shown", at="small.max_tools_shown", default=8, minimum=1, maximum=64, shown_by=ADVANCED),
-    Number(name="max-steps", at="small.max_steps", default=6, minimum=1, maximum=100, shown_by=ADVANCED),
-    Number(name="step-timeout", at="small.step_timeout", default=180, minimum=5, maximum=3600, shown_by=ADVANCED),
-    Text(name="site-instructions", at="small.site_instructions", maximum=8000, shown_by=ADVANCED),
+    # Whatever the format of calls, these four do nothing where the kind of model is `standard`.
+    Number(name="max-tools-shown", at="small.max_tools_shown", default=8, minimum=1, maximum=64, shown_by=KIND),
+    Number(name="max-steps", at="small.max_steps", default=6, minimum=1, maximum=100, shown_by=KIND),
+    Number(name="step-timeout", at="small.step_timeout", default=180, minimum=5, maximum=3600, shown_by=KIND),
+    Text(name="site-instructions", at="small.site_instructions", maximum=8000, shown_by=KIND),
     Switch(name="debug-dump", at="debug_dump", default=False, shown_by=ADVANCED),
 )

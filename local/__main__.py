@@ -1,4 +1,4 @@
-"""`python -m local MODEL.gguf`: a chat in the terminal with a small model in this process and two sample tools."""
+"""`python -m local MODEL.gguf`: a chat in the terminal with a small model in this process and the demo's tools."""
 
 from __future__ import annotations
 

@@ -1,39 +1,50 @@
-"""A chat in the terminal: what was said, what the agent says, and two sample tools."""
+"""A chat in the terminal: what was said, what the agent says, and the tools of the demo."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
+from everyday.components.tools.declared import declared
+from everyday.components.tools.desk import Desk, here_and_now
+from everyday.components.tools.failing import CannotDo
+from everyday.components.tools.notebook import Notebook
 from local.agent import LocalAgent
 from local.parts import Error, Finish, MessageStart, Part, Text, ToolCall, ToolError, ToolResult
 from local.request import FinishedCall, Message, Request, Tool, ToolFailed
 from runner.host.events import Json
 
-TOOLS = (
-    Tool("get_time", "Tells the date and the time of day, in UTC."),
-    Tool(
-        "add_note",
-        "Adds a short note for the user and tells how many there are.",
-        {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
-    ),
-)
+TOOLS = tuple(Tool(tool.name, tool.description, tool.parameters) for tool in declared())
 
 
 @dataclass(slots=True)
 class Chat:
-    """One conversation. `write` puts text on the terminal as it is; `now` tells the time for the sample tool."""
+    """One conversation. `write` puts text on the terminal as it is; `now` tells the time for the tools.
+
+    Its notebook is gone with it.
+    """
 
     agent: LocalAgent
     write: Callable[[str], None]
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    now: Callable[[], datetime] = here_and_now
     messages: list[Message] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    _notes: bytes = b""
 
     async def say(self, text: str) -> None:
         """One message of the user and everything that comes of it; it is remembered once the agent is done."""
+        answering = asyncio.ensure_future(self._answer(text))
+        try:
+            await asyncio.shield(answering)
+        except asyncio.CancelledError:
+            self.write("\n[stopping; this takes some seconds]\n")
+            answering.cancel()
+            await asyncio.wait({answering})
+            raise
+
+    async def _answer(self, text: str) -> None:
         asked = [*self.messages, Message("user", text)]
         steps = _Steps()
         async with aclosing(self.agent.run(Request(asked, self._tools, self._call))) as parts:
@@ -46,12 +57,16 @@ class Chat:
         return TOOLS
 
     async def _call(self, name: str, arguments: Mapping[str, Json]) -> Json:
-        if name == "get_time":
-            return f"{self.now():%A, %Y-%m-%d %H:%M} UTC"
-        if name == "add_note":
-            self.notes.append(str(arguments["text"]))
-            return {"added": self.notes[-1], "notes": len(self.notes)}
-        raise ToolFailed(f"there is no tool {name}")
+        try:
+            return await Desk(self.now, Notebook(self._load, self._save)).call(name, arguments)
+        except CannotDo as refused:
+            raise ToolFailed(str(refused)) from refused
+
+    async def _load(self) -> bytes:
+        return self._notes
+
+    async def _save(self, notes: bytes) -> None:
+        self._notes = notes
 
 
 @dataclass(slots=True)

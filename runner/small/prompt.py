@@ -18,14 +18,18 @@ EXAMPLE_LINE: Final = "For example, a call of {tool} looks like this (with value
 CODES_LINE: Final = "A failed call reads `Error [code]: …`. What the codes mean:"
 SITE_HEADING: Final = "# About this place"
 PLACE_LINE: Final = "You are in a chat on {place}."
-RESTATED: Final = "[My request was: {request}]\nDo the next step for it. If it is done, {answer}"
-AFTER_FAILURE: Final = "answer my request, as found above."
-AFTER_FAILURE_BY_TOOL: Final = "call {tool} with the answer to my request, as found above."
-AFTER_SUCCESS: Final = "tell me what was done or found, in one sentence in my language."
-AFTER_SUCCESS_BY_TOOL: Final = "call {tool} and tell me what was done or found, in one sentence in my language."
+RESTATED: Final = "[My request was: {request}]\n{line}"
+AFTER_FAILURE: Final = "Do the next step for it. If it is done, {answer}, as found above."
+ANSWER_BY_TOOL: Final = "call {tool} with the answer to my request"
+ANSWER: Final = "answer my request"
+AFTER_SUCCESS: Final = (
+    "What was done or found for it? {tell} in one sentence, in my language. Only if a part of my request is still open, "
+    "do that first."
+)
+TELL_BY_TOOL: Final = "Call {tool} and tell me"
+TELL: Final = "Tell me"
 """A small model takes a result for something the user told it, thanks for it and keeps the facts to itself, unless it
-is told where they belong: measured on the 1.5B. Behind a finished action it says no more than "OK", unless it is asked
-what was done (Sf)."""
+is told where they belong: measured on the 1.5B. Told to do the next step, it finds one where there is none (Sf)."""
 
 CODES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INVALID_ARGUMENTS: "the arguments were wrong; correct them and call again",
@@ -90,11 +94,11 @@ def restated(request: str, *, answer_by: str | None, failed: bool) -> str:
 
     `answer_by`: the tool for answers. `failed`: something in that step did not work, so nothing is called done (Sf).
     """
-    if answer_by is None:
-        answer = AFTER_FAILURE if failed else AFTER_SUCCESS
+    if failed:
+        line = AFTER_FAILURE.format(answer=ANSWER if answer_by is None else ANSWER_BY_TOOL.format(tool=answer_by))
     else:
-        answer = (AFTER_FAILURE_BY_TOOL if failed else AFTER_SUCCESS_BY_TOOL).format(tool=answer_by)
-    return defang(RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), answer=answer))
+        line = AFTER_SUCCESS.format(tell=TELL if answer_by is None else TELL_BY_TOOL.format(tool=answer_by))
+    return defang(RESTATED.format(request=head(" ".join(request.split()), _REQUEST_CHARACTERS), line=line))
 
 
 def lines(example: str | None, tool: str | None, site: str, place: Sequence[str]) -> tuple[str, ...]:

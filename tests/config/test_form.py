@@ -98,10 +98,18 @@ def test_A3_every_item_is_one_the_host_understands(item: dict[str, Any]) -> None
     }
 
 
+OF_SMALL_MODELS = ["max-tools-shown", "max-steps", "step-timeout", "site-instructions"]
+
+
 def test_A3_what_stands_below_advanced_settings_is_shown_by_it_and_nothing_else_is() -> None:
     shown_if = {"field": ADVANCED, "operator": "eq", "value": True}
-    below = [item["name"] for item in ITEMS[NAMES.index(ADVANCED) + 1 :]]
+    below = [item["name"] for item in ITEMS[NAMES.index(ADVANCED) + 1 :] if item["name"] not in OF_SMALL_MODELS]
     assert [item["name"] for item in ITEMS if item.get("show_if") == shown_if] == below
+
+
+def test_S6_what_only_small_models_use_is_hidden_while_the_kind_of_model_is_the_default() -> None:
+    shown_if = {"field": "model-profile", "operator": "neq", "value": "standard"}
+    assert [item["name"] for item in ITEMS if item.get("show_if") == shown_if] == OF_SMALL_MODELS
 
 
 def test_M1_what_consent_needs_is_hidden_until_tools_ask() -> None:

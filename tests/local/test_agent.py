@@ -219,9 +219,9 @@ def chat(*replies: str) -> tuple[Chat, Scripted, list[str]]:
     return Chat(create([provider]), written.append, lambda: datetime(2026, 3, 1, 12, 30, tzinfo=UTC)), provider, written
 
 
-async def test_the_sample_tools_work_and_the_conversation_goes_on() -> None:
+async def test_the_tools_of_the_demo_work_and_the_conversation_goes_on() -> None:
     talk, provider, written = chat(
-        tags("get_time"),
+        tags("current_time"),
         "It is half past twelve.",
         tags("add_note", text="buy milk"),
         "I added it.",
@@ -231,17 +231,37 @@ async def test_the_sample_tools_work_and_the_conversation_goes_on() -> None:
     await talk.say("Add a note: buy milk")
     await talk.say("Thanks!")
     assert "".join(written) == (
-        "[get_time {}]\nIt is half past twelve.\n[add_note {'text': 'buy milk'}]\nI added it.\nYou are welcome.\n"
+        "[current_time {}]\nIt is half past twelve.\n[add_note {'text': 'buy milk'}]\nI added it.\nYou are welcome.\n"
     )
-    assert talk.notes == ["buy milk"]
     told = [turn.content for turn in provider.requests[1].messages if turn.role == "tool"]
-    assert "Sunday, 2026-03-01 12:30 UTC" in told[0]
+    assert "It is 12:30, Sunday 星期日, 2026-03-01 (UTC+0000)." in told[0]
+    (noted,) = [turn.content for turn in provider.requests[3].messages[-2:] if turn.role == "tool"]
+    assert "Noted: buy milk" in noted
     turns = provider.requests[-1].messages
     assert [turn.role for turn in turns] == [
         *("user", "assistant", "tool", "assistant"),
         *("user", "assistant", "tool", "assistant"),
         "user",
     ]
+
+
+async def test_what_a_tool_of_the_demo_refuses_is_a_failed_call() -> None:
+    talk, _, written = chat(tags("calculate", expression="1 / 0"), "That cannot be done.")
+    await talk.say("What is 1 / 0?")
+    assert "[calculate failed: failed: a division by zero has no result]" in "".join(written)
+
+
+async def test_an_answer_that_is_stopped_says_that_it_takes_some_seconds_before_it_ends() -> None:
+    talk, provider, written = chat("Hello.")
+    provider.steps.insert(0, forever)
+    answering = asyncio.ensure_future(talk.say("Hi"))
+    while not provider.requests:
+        await asyncio.sleep(0)
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert "".join(written) == "\n[stopping; this takes some seconds]\n"
+    assert talk.messages == []
 
 
 async def test_a_run_that_failed_is_said_and_the_chat_goes_on() -> None:
@@ -293,7 +313,7 @@ def test_python_m_local_chats_in_a_terminal_with_a_real_model() -> None:
     said = heard.replace("\r", "").removeprefix("> Say hello.\n").removesuffix("> ")
     assert said.strip(), heard
     assert child.returncode == 0
-    assert b"tools: get_time, add_note" in errors
+    assert b"tools: add_note, calculate, calendar" in errors
     assert b"llama" not in errors.replace(b"localagent", b"")
 
 

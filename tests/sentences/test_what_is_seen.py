@@ -54,7 +54,7 @@ async def test_S3_results_are_cut_to_1500_characters() -> None:
 async def test_S3_a_request_that_ends_on_a_tool_result_gets_a_user_turn_for_the_next_step(form: str) -> None:
     async def scenario(parts: Parts) -> object:
         run = await play(parts, Reply(tool_calls=[ToolCall("get_weather", {"city": "Oslo"})]), says("ok"), form=form)
-        return run.requests[1].roles[-1], "Do the next step" in run.requests[1].last_user
+        return run.requests[1].roles[-1], "What was done or found" in run.requests[1].last_user
 
     without = ("tool" if form == "native" else "user", False)
     await shows(Part.RESTATEMENT, scenario, wanted=("user", True), without=without)
@@ -190,7 +190,7 @@ async def test_Sf_behind_a_successful_step_the_line_asks_what_was_done_and_behin
         for tool in (act(), fails()):
             run = await play(parts, SAVE, says("It is as it is, sorry."), tools=[tool], form=form)
             line = run.requests[1].last_user.rpartition("[My request was")[2]
-            lines.append(("done or found, in one sentence" in line, "as found above" in line))
+            lines.append(("What was done or found" in line, "as found above" in line))
         return lines
 
     wanted, without = [(True, False), (False, True)], [(False, False)] * 2
