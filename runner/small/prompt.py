@@ -23,8 +23,8 @@ AFTER_FAILURE: Final = "Do the next step for it. If it is done, {answer}, as fou
 ANSWER_BY_TOOL: Final = "call {tool} with the answer to my request"
 ANSWER: Final = "answer my request"
 AFTER_SUCCESS: Final = (
-    "What was done or found for it? {tell} in one sentence, in my language. Only if a part of my request is still open, "
-    "do that first."
+    "What was done or found for it? {tell} in one sentence, in my language. Only if a part of my request is still "
+    "open, do that first."
 )
 TELL_BY_TOOL: Final = "Call {tool} and tell me"
 TELL: Final = "Tell me"

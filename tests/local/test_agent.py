@@ -253,10 +253,15 @@ async def test_what_a_tool_of_the_demo_refuses_is_a_failed_call() -> None:
 
 async def test_an_answer_that_is_stopped_says_that_it_takes_some_seconds_before_it_ends() -> None:
     talk, provider, written = chat("Hello.")
-    provider.steps.insert(0, forever)
+    began = asyncio.Event()
+
+    async def begins(request: GenerateRequest) -> str:
+        began.set()
+        return await forever(request)
+
+    provider.steps.insert(0, begins)
     answering = asyncio.ensure_future(talk.say("Hi"))
-    while not provider.requests:
-        await asyncio.sleep(0)
+    await began.wait()
     answering.cancel()
     with pytest.raises(asyncio.CancelledError):
         await answering
