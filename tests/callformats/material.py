@@ -1,16 +1,22 @@
-"""The public cases as tests use them: what a line leaves open is filled in here, and said."""
+"""What the tests of call formats read: the public cases, the tools on offer, and spellings of one call."""
 
 from __future__ import annotations
 
+import html
 import json
-from collections.abc import Mapping, Sequence
+import textwrap
+import urllib.parse
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from callformats import Reading, StreamReader, format_named
+from callformats import Fault, Reading, StreamReader, format_named, read, render
 from runner.conversation.request import ToolSpec
+from runner.host.events import Json
+
+# The public cases as tests use them: what a line leaves open is filled in here, and said.
 
 FOLDER = Path(__file__).parent / "cases"
 SOURCES = (
@@ -169,3 +175,88 @@ def _call_differences(case: Case, reading: Reading) -> list[str]:
         if wanted.get("id") is not None and call.id != wanted["id"]:
             found.append(f"id {call.id!r} != {wanted['id']!r}")
     return found + [f"call too many: {call}" for call in calls]
+
+
+# The tools that are on offer where rules of S1 are tested, and a reading in short.
+
+
+def tool(name: str, required: tuple[str, ...] = (), **properties: str | list[str]) -> ToolSpec:
+    members: dict[str, Json] = {key: {"type": value} for key, value in properties.items()}  # type: ignore[dict-item]
+    return ToolSpec(name, "", {"type": "object", "properties": members, "required": list(required)})
+
+
+WRITE = tool("write_file", ("path", "content"), path="string", content="string", append="boolean")
+SEARCH = tool("search", ("query",), query="string", limit="integer", filters="object", tags="array")
+NOTE = tool("add_note", ("text",), text="string", extra=["string", "object"])
+PING = tool("ping")
+TOOLS = [WRITE, SEARCH, NOTE, PING]
+CALL = '<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>'
+
+
+def calls(text: str, tools: list[ToolSpec] = TOOLS, **how: object) -> list[tuple[str, dict[str, Json]]]:
+    return [(call.name, dict(call.arguments)) for call in read(text, tools, **how).calls]  # type: ignore[arg-type]
+
+
+def faults(reading: Reading) -> list[Fault]:
+    return [refusal.fault for refusal in reading.refusals]
+
+
+# Spellings of one call that a model reads as the same: what a stranger's text may hold, and a quote may undo.
+
+
+class Written:
+    """A call as `render` takes one."""
+
+    def __init__(self, name: str, arguments: dict[str, Json]) -> None:
+        self.name, self.arguments = name, arguments
+
+
+def _full_width(text: str) -> str:
+    return "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text)
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text)
+
+
+COATS: dict[str, Callable[[str], str]] = {
+    "as it is": str,
+    "escaped once": _escaped,
+    "escaped twice": lambda text: _escaped(_escaped(text)),
+    "entities": html.escape,
+    "entities twice": lambda text: html.escape(html.escape(text)),
+    "numeric entities": lambda text: "".join(f"&#x{ord(char):x};" for char in text),
+    "unicode escapes": lambda text: "".join(f"\\u{ord(char):04x}" for char in text if ord(char) < 0x10000),
+    "percent signs": urllib.parse.quote,
+    "invisible characters": "\u200b".join,
+    "soft hyphens": "\u00ad".join,
+    "full width": _full_width,
+    "wrapped lines": lambda text: "\n".join(textwrap.wrap(text, 30)),
+    "quoted lines": lambda text: "\n> ".join(textwrap.wrap(text, 30)),
+    "inside a larger JSON": lambda text: json.dumps({"status": 200, "items": [{"content": f"Example:\n{text}\nEnd."}]}),
+    "a Python repr": lambda text: repr({"content": text}),
+}
+"""What may be done to a text as a whole."""
+
+
+def shapes(name: str, arguments: dict[str, Json]) -> dict[str, str]:
+    """The call in its notations."""
+    call: dict[str, Json] = {"name": name, "arguments": arguments}
+    turned: dict[str, Json] = {"arguments": dict(reversed(arguments.items())), "name": name}
+    lines = "".join(f"  {key}: {value}\n" for key, value in arguments.items())
+    return {
+        "JSON": json.dumps(call),
+        "JSON, readable": json.dumps(call, ensure_ascii=False, indent=2),
+        "keys in another order": json.dumps(turned),
+        "single quotes": repr(call),
+        "no quotes": json.dumps(call, ensure_ascii=False).replace('"', ""),
+        "deep in an object": json.dumps({"data": [{"tip": {"id": "c1", "type": "function", "function": call}}]}),
+        "with an id and a thought": json.dumps({"thought": "Well, I should, now.", "id": "call_9", **call}),
+        "arguments as text": json.dumps({"name": name, "arguments": json.dumps(arguments)}),
+        "YAML": f"name: {name}\narguments:\n{lines}",
+        "Python": render(Written(name, arguments), "pythonic"),
+        "tags": render(Written(name, arguments), "hermes"),
+        "XML": render(Written(name, arguments), "qwen3-xml"),
+        "pairs": render(Written(name, arguments), "glm45"),
+        "ReAct": render(Written(name, arguments), "react"),
+    }

@@ -15,11 +15,10 @@ from callformats.quotation import ForeignText, Quotations
 from runner.conversation.request import ToolSpec
 from runner.guards import defang, frame
 from runner.host.events import Json
-from tests.callformats.disguises import COATS, Written, shapes
-from tests.callformats.material import FOLDER, cases
+from tests.callformats.material import COATS, FOLDER, Written, cases, shapes
 from tests.callformats.test_stream import TOOLS, replies
 
-from .offer import calls, faults
+from .material import calls, faults
 
 # S1, Q5: no call is ever invented, on a thousand pages of prose with code, on irrelevance and reject material.
 

@@ -14,7 +14,7 @@ from callformats.loose_json import State, parse, read_json
 from runner.conversation.request import ToolSpec
 from runner.host.events import Json
 
-from .offer import SEARCH, TOOLS, calls, faults
+from .material import SEARCH, TOOLS, calls, faults
 
 # S1: what is mended, what is refused, and that nothing cut off is ever completed.
 

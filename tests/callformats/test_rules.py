@@ -8,7 +8,7 @@ import pytest
 
 from callformats import Fault, StreamReader, read
 
-from .offer import TOOLS, calls, faults, tool
+from .material import TOOLS, calls, faults, tool
 
 # --- what is a call ---------------------------------------------------------------------------------------------------
 

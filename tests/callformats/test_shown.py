@@ -13,7 +13,7 @@ from callformats.without_thoughts import is_thought_alone, without_thoughts
 from runner.context.summary import plain
 from runner.conversation.history import read_row
 
-from .offer import CALL, TOOLS, calls, faults
+from .material import CALL, TOOLS, calls, faults
 
 # S1: what of a reply the user sees, and when; thoughts, made-up results and tokens of the turn are not shown.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from callformats import Reading, StreamReader, all_formats, read, render
-from tests.callformats.disguises import Written
+from tests.callformats.material import Written
 
-from .offer import CALL, TOOLS, calls, tool
+from .material import CALL, TOOLS, calls, tool
 
 # S1: replies as the templates of many makers have them, whole and in single characters.
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from config.settings import Settings
-from tests.unit.discovery import listed_runners, runner_with
+from tests.unit.border import listed_runners, runner_with
 
 pytest.importorskip("langbot", reason="needs LangBot itself")
 # A module that LangBot has moved is a failure and no reason to skip.

@@ -13,7 +13,7 @@ from tests.host import CardRefused, InteractionCard, Model, ModelRequest, Reply,
 from tests.runs.agents import agent
 from tests.runs.scenes import assert_sound, results, words
 
-from .chats import ASKS, PAY, WANTED, chat, open_keys, pay, ran
+from .table import ASKS, PAY, WANTED, chat, open_keys, pay, ran
 
 # Consent by words: a call waits, a person says yes, and exactly that call runs once (M2, M3).
 

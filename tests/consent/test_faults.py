@@ -19,8 +19,7 @@ from tests.host import Box, CardRefused, Fault, Model, ModelRequest, Reply, Skil
 from tests.host.steered import run_steered
 from tests.runs.scenes import assert_sound, results
 
-from .chats import PAY, PAY_SCHEMA, chat, open_keys, pay, ran
-from .table import FAULTS, STEPS, TABLE, play
+from .table import FAULTS, PAY, PAY_SCHEMA, STEPS, TABLE, chat, open_keys, pay, play, ran
 
 # What may have changed between the question and the yes (M4, M5).
 

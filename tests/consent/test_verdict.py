@@ -21,7 +21,7 @@ from runner.consent.yes import is_yes
 from runner.tools.catalogue import Catalogue
 from tests.host import Box, Skill, Tool
 from tests.host.platform import _EVENT_TOOLS, _PLATFORM_TOOLS
-from tests.host.skills import Skills
+from tests.host.tools import Skills
 
 # What is a yes, which tools ask, and what people read (M1-M3).
 

@@ -15,8 +15,7 @@ from runner.context.save_marks import FIRST_REST, LONGEST_REST, MOST, SaveMarks
 from runner.conversation.units import Span
 from runner.host.errors import HostCallFailed, HostFailure
 from runner.host.events import Json
-from tests.context.conversations import user
-from tests.context.setting import GOOD, Model, Setting, history, view
+from tests.context.conversations import GOOD, Model, Setting, history, user, view
 
 # F6, C7: what is remembered is believed only when it is ours and whole, and merging loses no row.
 

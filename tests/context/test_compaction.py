@@ -18,8 +18,20 @@ from runner.context.tokens import Prices, Ruler, Tokenizer
 from runner.conversation.request import Request, ToolSpec
 from runner.conversation.units import AssistantTurn, Span, System, Text, Unit, UserTurn
 from runner.host.errors import HostCallFailed, HostFailure, InputTooLarge, ModelFailed, ModelTrouble
-from tests.context.conversations import assistant, ruler, session, tool_turn, user
-from tests.context.setting import GOOD, SMALL, SYSTEM, Model, Setting, history, view
+from tests.context.conversations import (
+    GOOD,
+    SMALL,
+    SYSTEM,
+    Model,
+    Setting,
+    assistant,
+    history,
+    ruler,
+    session,
+    tool_turn,
+    user,
+    view,
+)
 
 
 async def test_F2_a_request_within_the_budget_costs_one_count_and_no_compaction() -> None:

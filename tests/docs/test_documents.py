@@ -1,4 +1,4 @@
-"""What the documents say is what stands in the code: names, numbers, paths and commands."""
+"""What the documents say is what stands in the code: names, numbers, paths, commands, and the page of rules."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from config.notices import Notice, say
 from runner.host.events import Usage
 from runner.run.run_stats import Tally
 from tests.docs.tables import READMES, ROOT, UNBUILT, written
+from tests.mutants.table import all_mutants
+
+# What the documents say is what stands in the code: names, numbers, paths and commands.
 
 GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
 PAGES = [*READMES.values(), *GUIDES]
@@ -223,3 +226,57 @@ def test_every_readme_tells_as_many_limits_and_troubles_as_the_first(locale: Loc
         expected = len(re.findall(line, first[place], flags=re.MULTILINE))
         assert expected > 10, name
         assert len(re.findall(line, page[place], flags=re.MULTILINE)) == expected, name
+
+
+# The page of rules names modules and tests that exist, and the test that falls for each fault of `tests.mutants`.
+
+RULES = ROOT / "docs" / "rules.md"
+TRIED_UNDER_ANOTHER_NAME = frozenset({"D8"})
+"""Rules whose tests do not begin with their name: the module of the tests says which rule it tries."""
+
+
+@cache
+def entries() -> dict[str, str]:
+    """What stands under each rule, by its name: `K4` → its text and the list behind it."""
+    found = re.split(r"^\*\*([A-Z](?:\d+|[a-z]))\. ", RULES.read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(found[1::2], found[2::2], strict=True))
+
+
+def is_built(entry: str) -> bool:
+    return "*Not built yet.*" not in entry
+
+
+BUILT = [rule for rule, entry in entries().items() if is_built(entry)]
+
+
+def test_the_page_of_rules_has_every_letter() -> None:
+    assert {rule[0] for rule in entries()} == set("ABCDEFGHIJKLMNQS")
+    assert len(BUILT) > 80
+
+
+def test_every_rule_that_a_test_cites_stands_on_the_page() -> None:
+    texts = (path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    tested = {rule for text in texts for rule in re.findall(r"def test_([A-Z](?:\d+|[a-m]))_", text)}
+    assert sorted(tested - entries().keys()) == []
+
+
+@pytest.mark.parametrize("rule", BUILT)
+def test_every_rule_that_is_built_names_what_keeps_and_what_tries_it(rule: str) -> None:
+    entry = entries()[rule]
+    assert re.search(r"^- Tried by ", entry, flags=re.MULTILINE)
+    tried = entry.partition("- Tried by ")[2]
+    places = [ROOT / place for place in re.findall(r"`(tests/[^`:]+)`", tried)]
+    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))]
+    said = "".join(file.read_text("utf-8") for file in files)
+    assert not places or f"def test_{rule}_" in said or (rule in TRIED_UNDER_ANOTHER_NAME and rule in said)
+
+
+@pytest.mark.parametrize("rule", sorted({mutant.rule for mutant in all_mutants()}))
+def test_every_fault_that_is_made_names_its_test_under_its_rule(rule: str) -> None:
+    tests = {mutant.test.rpartition("::")[2] for mutant in all_mutants() if mutant.rule == rule}
+    assert {test for test in tests if f"`{test}`" not in entries()[rule]} == set()
+
+
+def test_the_page_of_rules_is_what_stands_in_the_repository() -> None:
+    named = re.findall(r"`((?:runner|callformats|config|tests|local|demo)/[\w./-]+)`", RULES.read_text("utf-8"))
+    assert [path for path in named if not (Path(ROOT) / path).exists()] == []

@@ -12,8 +12,7 @@ from tests.host import Fault
 from tests.host.faults import bent
 from tests.seeds import SEED
 
-from .matrix import FAULTS, Case, Report, actions_of, all_cases, play, sample
-from .stages import STAGES
+from .matrix import FAULTS, STAGES, Case, Report, actions_of, all_cases, play, sample
 
 CASES = int(os.environ.get("LOCALAGENT_FAULT_CASES", "150"))
 

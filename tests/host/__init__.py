@@ -15,21 +15,18 @@ A run's record says what each side saw: `results` (the Runner's), `cards` (the c
 """
 
 from .box import Box
-from .delivery import Card
+from .chat import Attachment, Card
 from .faults import Fault
 from .host import TestHost
-from .incoming import Attachment
-from .interactions import CardRefused, InteractionCard
-from .knowledge import Chunk, KnowledgeBase
 from .legality import Rule, Violation, violations
 from .passthrough import PassThroughRunner
+from .platform import CardRefused, InteractionCard
 from .plugin import full_manifest, manifest_of
 from .records import Call, Calls, depth_of
 from .run_record import RunRecord
 from .script import Model, ModelRequest, Reply, ToolCall
-from .skills import Skill
 from .texts import LANGUAGES, Language, Reason, model_error
-from .tools import Tool, mcp_content
+from .tools import Chunk, KnowledgeBase, Skill, Tool, mcp_content
 
 __all__ = [
     "LANGUAGES",

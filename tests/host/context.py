@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from .incoming import Incoming
-from .interactions import CAPABILITIES
+from .chat import Incoming
+from .platform import CAPABILITIES
 from .script import Json
 from .transcript import BOT, WORKSPACE
 from .world import World

@@ -16,15 +16,12 @@ from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 
 from . import context
 from .box import Box
-from .delivery import Chat
+from .chat import Attachment, Chat, Incoming
 from .faults import Fault, FaultPlan, Hooks, action_name
 from .host_handler import HostHandler
-from .incoming import Attachment, Incoming
-from .interactions import InteractionCard
-from .knowledge import Chunk, KnowledgeBase
 from .orchestrator import conduct
 from .passthrough import PassThroughRunner
-from .platform import ReplyStreams
+from .platform import InteractionCard, ReplyStreams
 from .plugin import (
     RUNNER_ID,
     ObservedPluginHandler,
@@ -37,9 +34,8 @@ from .plugin import (
 from .records import CallLog
 from .run_record import RunRecord
 from .script import Json, Model, Scripted
-from .skills import Skill, Skills
 from .texts import Language
-from .tools import Tool
+from .tools import Chunk, KnowledgeBase, Skill, Skills, Tool
 from .transcript import Row
 from .wire import connect
 from .world import Mode, World

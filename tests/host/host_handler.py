@@ -18,14 +18,13 @@ from langbot_plugin.entities.io.resp import ActionResponse
 from langbot_plugin.runtime.io.connection import Connection
 from langbot_plugin.runtime.io.handler import MAX_PROTOCOL_ERROR_CHARS
 
-from .actions import Actions
-from .codec import InlineCodec
+from .actions import ActionRefused, Actions
 from .faults import Fault, bent
 from .plugin import files_folder
 from .records import Call, CallLog
 from .script import Json
-from .sessions import ActionRefused
 from .texts import model_error
+from .wire import InlineCodec
 from .world import World
 
 # Seconds the runtime waits for the Host: runtime/io/handlers/plugin.py. Model calls and counts carry their own.

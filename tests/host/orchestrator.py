@@ -25,13 +25,12 @@ from langbot_plugin.api.entities.builtin.runner.result import (
 )
 from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 
-from .delivery import Delivered, RunFailed
-from .interactions import CardRefused
+from .chat import Delivered, RunFailed
+from .platform import CardRefused
 from .plugin import AUTHOR, COMPONENT, NAME, RUNNER_ID
 from .run_record import RunRecord
 from .script import Json
-from .state import SCOPES, StateRefused
-from .transcript import hollow
+from .transcript import SCOPES, StateRefused, hollow
 from .world import World
 
 _PAYLOADS: dict[str, type[pydantic.BaseModel]] = {

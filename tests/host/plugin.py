@@ -22,9 +22,9 @@ from langbot_plugin.runtime.plugin.container import ComponentContainer, PluginCo
 from langbot_plugin.runtime.plugin.runner_service import RunnerRuntimeService
 from langbot_plugin.runtime.security import PLUGIN_FILE_STORAGE_DIR_ENV
 
-from .codec import InlineCodec
 from .faults import Fault, FaultPlan, Hooks
 from .records import Call, CallLog
+from .wire import InlineCodec
 
 if TYPE_CHECKING:
     from .world import World

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .delivery import Card, Chat
-from .incoming import Incoming
+from .chat import Card, Chat, Incoming
 from .platform import ReplyStreams
 from .plugin import RUNNER_ID
 from .records import Call, Calls

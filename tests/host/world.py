@@ -9,17 +9,13 @@ from typing import Any, Literal
 from langbot_plugin.api.entities.builtin.runner.manifest import RunnerManifest
 
 from .box import Box
-from .incoming import Incoming
-from .interactions import Cards
-from .knowledge import KnowledgeBase
-from .platform import Platform
+from .chat import Incoming
+from .platform import Cards, Platform
 from .run_record import RunRecord
 from .script import Json, Model
-from .skills import Skills
-from .state import State
 from .texts import Language
-from .tools import Tool
-from .transcript import Transcript
+from .tools import KnowledgeBase, Skills, Tool
+from .transcript import State, Transcript
 
 Mode = Literal["pipeline", "agent"]
 STEERING_LIMIT = 100

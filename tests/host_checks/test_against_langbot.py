@@ -22,13 +22,12 @@ from langbot_plugin.api.entities.builtin.provider.message import Message, Messag
 from runner.sandbox.exports import Unsent, why_refused
 from runner.tools.offering import Offer, offered_schema
 from tests.host import LANGUAGES, Model, Reason, Reply, ToolCall, model_error
-from tests.host.delivery import Delivered, coalesce
+from tests.host.chat import Delivered, coalesce
 from tests.host.platform import _EVENT_TOOLS, _PLATFORM_TOOLS
 from tests.host.provider import convert, request_of, stream, whole_message
 from tests.host.script import Json
 from tests.host.transcript import BOT, WORKSPACE, Transcript, hollow
-from tests.tools.odd_schemas import MALFORMED_DEEP, WELL_FORMED
-from tests.tools.provider_subset import faults
+from tests.tools.odd_schemas import MALFORMED_DEEP, WELL_FORMED, faults
 
 # The test host beside the real LangBot, where that is installed: same input, same outcome.
 #

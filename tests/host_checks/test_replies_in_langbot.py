@@ -15,10 +15,10 @@ import pytest
 from langbot_plugin.api.entities.builtin.platform import entities, events, message
 
 from components.runner.default import DefaultRunner
-from tests.consent.chats import PAY, chat
+from tests.consent.table import PAY, chat
 from tests.host import CardRefused, Reply, RunRecord, TestHost, full_manifest
 from tests.host.host import TestHost as Host
-from tests.host.interactions import Cards
+from tests.host.platform import Cards
 from tests.host.script import Json
 
 # Our replies through LangBot's own reply streams (langbot/pkg/agent/runner/reply_stream.py), on adapters of the tests.

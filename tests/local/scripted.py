@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from local import (
@@ -25,6 +26,8 @@ from local import (
 )
 from local.provider import OnProgress
 from tests.written import CITY
+from weights.catalogue import CATALOGUE, cache_folder
+from weights.fetch import Watcher, fetch
 
 WEATHER = Tool("get_weather", "Tells the weather of a city.", CITY)
 SEND = Tool("send_card", "Sends a card to a city.", CITY)
@@ -169,3 +172,13 @@ def many() -> list[Tool]:
 def shown_tools(request: GenerateRequest) -> list[str]:
     """The tools of the place that a prompt shows in full."""
     return [tool.name for tool in request.tools if tool.name not in ("reply_to_user", "load_tool")]
+
+
+# The smallest real model, fetched as the demo fetches its own.
+
+SMALLEST = CATALOGUE["135m"]
+
+
+def smallest() -> Path:
+    """The path of the checked file. Raises StepFailed where it can neither be found nor fetched."""
+    return fetch(SMALLEST, cache_folder(), Watcher(lambda line: None))

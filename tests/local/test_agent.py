@@ -37,8 +37,7 @@ from local.chat import Chat, plain, shown
 from local.provider import OnProgress
 from tests.written import bare, tags
 
-from .real import smallest
-from .scripted import Called, Scripted, asking, forever, text_of, types_of
+from .scripted import Called, Scripted, asking, forever, smallest, text_of, types_of
 
 # S0: several providers as one agent.
 

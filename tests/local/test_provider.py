@@ -40,8 +40,7 @@ from weights.catalogue import CATALOGUE
 from weights.engine import EngineFailed
 from weights.errors import Stopped
 
-from .real import SMALLEST, smallest
-from .scripted import WEATHER, Called, Scripted, asking, parts_of, streamed, stubborn, text_of
+from .scripted import SMALLEST, WEATHER, Called, Scripted, asking, parts_of, smallest, streamed, stubborn, text_of
 
 # S0: what a provider must have, and what the absence of the rest means.
 

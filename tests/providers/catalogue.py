@@ -12,16 +12,14 @@ from tests.providers.dialects.deepseek import DeepSeek
 from tests.providers.dialects.gateway import Gateway, Renaming, Resending, Router, SameIndex
 from tests.providers.dialects.gemini import Gemini
 from tests.providers.dialects.glm import GLM
-from tests.providers.dialects.groq import Groq
 from tests.providers.dialects.kimi import Kimi
 from tests.providers.dialects.llama_cpp import LlamaCpp
 from tests.providers.dialects.mimo import MiMo
 from tests.providers.dialects.minimax import MiniMax
-from tests.providers.dialects.mistral import Mistral
+from tests.providers.dialects.mistral import VLLM, Mistral
 from tests.providers.dialects.ollama import Ollama
-from tests.providers.dialects.openai import OpenAI
+from tests.providers.dialects.openai import Groq, OpenAI
 from tests.providers.dialects.qwen import Qwen
-from tests.providers.dialects.vllm import VLLM
 
 
 @dataclass(frozen=True, slots=True)

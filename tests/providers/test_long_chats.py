@@ -15,8 +15,8 @@ from tests.providers.dialects.anthropic import Anthropic
 from tests.providers.dialects.deepseek import DeepSeekR1
 from tests.providers.dialects.gemini import Gemini
 from tests.providers.dialects.llama_cpp import LlamaCpp
+from tests.providers.dialects.mistral import VLLM
 from tests.providers.dialects.qwen import QwenGateway
-from tests.providers.dialects.vllm import VLLM
 from tests.providers.said import Called, Fails, Heard, Json, Said, calls
 from tests.providers.scene import finder, scene
 from tests.providers.situations import FIND, KIMI, MISTRAL, OPENAI

@@ -8,16 +8,15 @@ import httpx
 import pytest
 
 from tests.providers import page
-from tests.providers.broken import ANTHROPIC, CHAT, GEMINI, Break
 from tests.providers.catalogue import DRIVEN, NOT_DRIVEN, Case, chat_requesters
 from tests.providers.dialect import Dialect
 from tests.providers.dialects.anthropic import Anthropic
 from tests.providers.dialects.deepseek import DeepSeekR1
 from tests.providers.dialects.gemini import Gemini
+from tests.providers.dialects.mistral import VLLMWithoutTools
 from tests.providers.dialects.ollama import OllamaWithoutTools
 from tests.providers.dialects.qwen import QwenGateway
-from tests.providers.dialects.vllm import VLLMWithoutTools
-from tests.providers.legal import legal
+from tests.providers.legal import ANTHROPIC, CHAT, GEMINI, Break, legal
 from tests.providers.server import Provider
 from tests.providers.situations import SITUATIONS, Situation
 

@@ -23,7 +23,7 @@ from tests.host import (
     mcp_content,
     tokens,
 )
-from tests.host.incoming import Incoming
+from tests.host.chat import Incoming
 from tests.host.plugin import RUNNER_ID
 
 from .long_chats import budget_of, chatter, model_that, prose, window

@@ -10,7 +10,7 @@ import pytest
 from config.locales import Locale
 from config.notices import Notice, say
 from runner.run import interrupt
-from tests.faults.stages import SECONDS, STAGES, Stage
+from tests.faults.matrix import SECONDS, STAGES, Stage
 from tests.host import Fault, Model, ModelRequest, Reason, Reply, RunRecord, Tool, ToolCall
 from tests.host.steered import run_steered
 

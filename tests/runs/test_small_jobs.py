@@ -22,8 +22,7 @@ from tests.host import Model, ModelRequest, Reply, Tool, ToolCall, mcp_content
 from tests.written import LOOK, bare, says
 
 from .scenes import assert_sound, host_with, orphans
-from .slow import ASK, BUILD, ENOUGH, NO_SECOND_LOOK, Slow, told
-from .weak import act, assert_no_markup, weak_host, weather
+from .weak import ASK, BUILD, ENOUGH, NO_SECOND_LOOK, Slow, act, assert_no_markup, told, weak_host, weather
 
 # A slow tool does not stall the loop: its call goes on as a job (S4).
 #

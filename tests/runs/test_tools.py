@@ -25,7 +25,7 @@ from tests.host import (
     Tool,
     ToolCall,
 )
-from tests.tools.provider_subset import faults
+from tests.tools.odd_schemas import faults
 
 from .scenes import assert_sound, broken_rules, calls, host_with, results
 

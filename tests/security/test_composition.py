@@ -29,8 +29,7 @@ from runner.small.shown import choose
 from tests.context.conversations import ruler
 from tests.host import Attachment
 
-from .foreign import ALL_MARKERS
-from .places import PLACES, host_of, looking, whole
+from .places import ALL_MARKERS, PLACES, host_of, looking, whole
 
 PRICES = Prices(ruler())
 Seam = Callable[[str, str], str]

@@ -14,13 +14,27 @@ from callformats import all_formats, render
 from config.choices import CallFormat
 from runner.host.events import Json
 from runner.small.forms import FORM_IDS
-from tests.callformats.disguises import COATS, shapes
+from tests.callformats.material import COATS, shapes
 from tests.host import ModelRequest, Reply, RunRecord, TestHost, Tool, ToolCall
 from tests.host.script import text_of
 from tests.runs.scenes import LOOK, assert_ended, host_with
 
-from .foreign import ALL_MARKERS, BEGIN, END, TARGET, Call, calls, injections, live_markers, planted
-from .places import PLACES, Place, looking, whole, wipe
+from .places import (
+    ALL_MARKERS,
+    BEGIN,
+    END,
+    PLACES,
+    TARGET,
+    Call,
+    Place,
+    calls,
+    injections,
+    live_markers,
+    looking,
+    planted,
+    whole,
+    wipe,
+)
 
 # I3, S7: text of strangers is data wherever it enters a run, whatever it looks like.
 

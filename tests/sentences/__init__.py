@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.sentences.stage")
+pytest.register_assert_rewrite("tests.sentences.table")

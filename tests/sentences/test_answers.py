@@ -20,7 +20,7 @@ from runner.tools.catalogue import Catalogue
 from tests.host import Reply, Skill, Tool, ToolCall
 from tests.written import LOOK, bare, says
 
-from .stage import SAVE, Change, act, fails, look, play, shows, stage
+from .table import SAVE, Change, act, fails, look, play, shows, stage
 
 # S3: prose is shown after the checks; which answers go back, and how often.
 

@@ -18,7 +18,7 @@ from runner.tools import ranking
 from tests.host import Reason, Reply, Tool
 from tests.written import LOOK, bare, says
 
-from .stage import Change, act, in_full, look, play, shows, stage
+from .table import Change, act, in_full, look, play, shows, stage
 
 # S2: which tools a model is shown, and how.
 

@@ -23,7 +23,7 @@ from runner.tools.jobs import JOB_OUTPUT
 from tests.host import Reply, Tool
 from tests.written import LOOK, bare, says
 
-from .stage import CIRCLES, SAVE, Change, act, fails, look, play, shows, stage
+from .table import CIRCLES, SAVE, Change, act, fails, look, play, shows, stage
 
 # S3: steps of tools, their limits, corrections and circles.
 

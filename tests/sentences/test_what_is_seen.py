@@ -23,7 +23,7 @@ from runner.tools import arguments, results
 from tests.host import Attachment, Reason, Reply, Tool, ToolCall, mcp_content
 from tests.written import LOOK, bare, says
 
-from .stage import CIRCLES, SAVE, Change, act, fails, in_full, look, play, shows, stage
+from .table import CIRCLES, SAVE, Change, act, fails, in_full, look, play, shows, stage
 
 # S3: what of a conversation a weak model is shown, and what stands in its prompt.
 

@@ -14,8 +14,8 @@ from tests.runs.scenes import host_with
 from tests.seeds import SEED
 
 from .__main__ import played, soak
-from .mind import CALM
-from .sound import breaches, leftovers, unaffected
+from .chat import breaches, leftovers, unaffected
+from .world import CALM
 
 CHATS = int(os.environ.get("LOCALAGENT_SOAK_CHATS", "36"))
 

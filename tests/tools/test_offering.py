@@ -22,10 +22,10 @@ from tests.tools.odd_schemas import (
     VALUES,
     WELL_FORMED,
     as_meant,
+    faults,
     is_open,
     values_for,
 )
-from tests.tools.provider_subset import faults
 
 # K3: what is offered lies in the part of JSON Schema that every provider takes, and means the same.
 

@@ -30,10 +30,9 @@ from runner.host.events import Completed, Event, Failed
 from runner.host.port import Host, ModelCall, ProxyHost
 from runner.run import interrupt
 from runner.run.interrupt import PollBudget, watch
-from tests.host.codec import InlineCodec
 from tests.host.plugin import files_folder
 from tests.host.steered import run_steered
-from tests.host.wire import connect
+from tests.host.wire import InlineCodec, connect
 from tests.unit.border import RUN_ID, STOP, Handler, context, events_of, host_over, said, text_frame
 
 # I4: a cancellation that comes together with the Host's answer, whatever that answer is.

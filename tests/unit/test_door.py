@@ -35,8 +35,7 @@ from config.locales import Locale
 from main import LocalAgent
 from runner.conversation.record import KEY
 from runner.host.events import Answer, Completed, Event, Failed, Json, Log, Snapshot, ToolFinished, ToolStarted, Usage
-from tests.unit.border import RUN_ID, Handler, context, text_frame, usage_frame
-from tests.unit.discovery import ROOT, RUNNER, listed_runners, load
+from tests.unit.border import ROOT, RUN_ID, RUNNER, Handler, context, listed_runners, load, text_frame, usage_frame
 
 # A1, C6, D7: events as the Host's results, through the SDK's payload models and the wire's JSON.
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from tests.providers.dialect import Dialect, Rule, pieces
-from tests.providers.offered import nodes
-from tests.providers.order import doubled_ids
+from tests.providers.offered import doubled_ids, nodes
 from tests.providers.said import Called, Heard, Json, Said, Turn
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tests.providers.chat_completions import ChatCompletions
 from tests.providers.dialect import Rule
-from tests.providers.order import calls_answered, neighbours, results_follow_calls
+from tests.providers.offered import calls_answered, neighbours, results_follow_calls
 from tests.providers.said import Called, Heard, Json
 
 _PAIRS = (

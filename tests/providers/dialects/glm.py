@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tests.providers.chat_completions import ChatCompletions, fragment
 from tests.providers.dialect import Rule
-from tests.providers.order import orphans, unanswered
+from tests.providers.offered import orphans, unanswered
 from tests.providers.said import Called, Heard, Json
 
 

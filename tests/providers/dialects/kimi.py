@@ -7,8 +7,7 @@ from typing import ClassVar
 from tests.providers.chat_completions import ChatCompletions
 from tests.providers.dialect import Rule
 from tests.providers.dialects.deepseek import thinks
-from tests.providers.offered import parameter_nodes
-from tests.providers.order import orphans
+from tests.providers.offered import orphans, parameter_nodes
 from tests.providers.said import Called, Heard
 
 _FLAVOUR = "tools.function.parameters is not a valid moonshot flavored json schema, details: <At path '{}': {}>"

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from tests.providers.chat_completions import ChatCompletions
 from tests.providers.dialect import Rule
-from tests.providers.offered import parameter_nodes, types_of
-from tests.providers.order import neighbours
+from tests.providers.offered import neighbours, parameter_nodes, types_of
 from tests.providers.said import Called, Heard, Json
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})

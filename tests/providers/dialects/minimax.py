@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from tests.providers.chat_completions import ChatCompletions, chunk
 from tests.providers.dialect import Rule, pieces
-from tests.providers.offered import functions
-from tests.providers.order import doubled_ids, orphans, unanswered
+from tests.providers.offered import doubled_ids, functions, orphans, unanswered
 from tests.providers.said import Called, Heard, Json, Said
 
 

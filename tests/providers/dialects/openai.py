@@ -7,9 +7,8 @@ from typing import ClassVar
 
 from tests.providers.chat_completions import ChatCompletions
 from tests.providers.dialect import Rule
-from tests.providers.offered import functions, parameter_nodes, types_of
-from tests.providers.order import calls_answered, results_follow_calls
-from tests.providers.said import Heard
+from tests.providers.offered import calls_answered, functions, parameter_nodes, results_follow_calls, types_of
+from tests.providers.said import Heard, Json, Said
 
 _WORDS = re.compile(r"\w+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -121,3 +120,33 @@ class OpenAI(ChatCompletions):
             ),
         ),
     )
+
+
+# Groq: fast, and strict about every field of a message.
+
+_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "reasoning"})
+
+
+def _fields(heard: Heard) -> str | None:
+    for at, message in enumerate(heard.body["messages"]):
+        for key in sorted(message.keys() - _FIELDS):
+            role = message["role"]
+            return (
+                f"'messages.{at}' : for 'role:{role}' the following must be satisfied[('messages.{at}' : property "
+                f"'{key}' is unsupported)]"
+            )
+    return None
+
+
+class Groq(ChatCompletions):
+    name = "Groq"
+    base = "/openai/v1"
+    thoughts_field = "reasoning"
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("known_fields_only", "janhq/jan#8136", _fields),
+        *[rule for rule in OpenAI.rules if rule.name in ("schemas_are_objects", "calls_answered_at_once")],
+    )
+
+    def whole(self, said: Said, heard: Heard) -> Json:
+        """LiteLLM reads the tier of every reply and fails where there is none."""
+        return {**super().whole(said, heard), "service_tier": "on_demand"}

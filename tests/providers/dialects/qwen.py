@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from tests.providers.chat_completions import ChatCompletions, fragment
 from tests.providers.dialect import Rule, pieces
-from tests.providers.order import calls_answered, results_follow_calls
+from tests.providers.offered import calls_answered, results_follow_calls
 from tests.providers.said import Called, Heard, Json
 
 _PREFIX = "<400> InternalError.Algo.InvalidParameter: "

@@ -1,1 +1,0 @@
-"""One small fault for each rule, and the test that falls when it is made."""

@@ -1,1 +1,0 @@
-"""The providers, one module each."""

@@ -1,1 +1,0 @@
-"""Hostile tools, results, skills, names, knowledge and history, through whole runs (docs/security.md)."""
