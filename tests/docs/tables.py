@@ -1,4 +1,4 @@
-"""The table of the form in every README, from the same source as the form: `python -m tests.docs.tables`."""
+"""The table of the form in the owners' pages, from the same source as the form: `python -m tests.docs.tables`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ END: Final = "<!-- /form -->"
 READMES: Final[Mapping[Locale, Path]] = {
     locale: ROOT / ("README.md" if locale is Locale.EN_US else f"readme/README_{locale}.md") for locale in Locale
 }
+
+OWNERS: Final[Mapping[Locale, Path]] = {locale: ROOT / "docs" / "owners" / str(locale) for locale in Locale}
+"""The pages for owners of bots: settings, limits, load, migration, trouble, demo."""
 
 HEADS: Final[Mapping[Locale, tuple[str, str, str, str]]] = {
     Locale.EN_US: ("Field", "Default", "Allowed", "Meaning"),
@@ -53,7 +56,7 @@ def table(locale: Locale) -> str:
 
 
 def written(text: str, locale: Locale) -> str:
-    """A README with the table between its marks made anew.
+    """The page of settings with the table between its marks made anew.
 
     Raises:
         ValueError: a mark is missing, so nobody can tell where the table belongs.
@@ -61,7 +64,7 @@ def written(text: str, locale: Locale) -> str:
     head, begin, rest = text.partition(f"{BEGIN}\n")
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{READMES[locale].name} has lost {BEGIN} or {END}")
+        raise ValueError(f"settings.md ({locale}) has lost {BEGIN} or {END}")
     return f"{head}{begin}{table(locale)}\n{END}{tail}"
 
 
@@ -92,5 +95,6 @@ def _allowed(field: Field) -> str:
 
 
 if __name__ == "__main__":
-    for locale, path in READMES.items():
+    for locale, folder in OWNERS.items():
+        path = folder / "settings.md"
         path.write_text(written(path.read_text(encoding="utf-8"), locale), encoding="utf-8")

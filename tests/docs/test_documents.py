@@ -17,17 +17,21 @@ from config.locales import Locale
 from config.notices import Notice, say
 from runner.host.events import Usage
 from runner.run.run_stats import Tally
-from tests.docs.tables import READMES, ROOT, UNBUILT, written
+from tests.docs.tables import OWNERS, READMES, ROOT, UNBUILT, written
 from tests.mutants.table import all_mutants
 
 # What the documents say is what stands in the code: names, numbers, paths and commands.
 
 GUIDES = [ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")] + sorted((ROOT / "docs").glob("*.md"))
-PAGES = [*READMES.values(), *GUIDES]
+OWNERS_PAGES = sorted((ROOT / "docs" / "owners").rglob("*.md"))
+PAGES = [*READMES.values(), *GUIDES, *OWNERS_PAGES]
+REPOSITORY = "https://github.com/langbot-app/LocalAgent/blob/main/"
+PICTURES = "https://raw.githubusercontent.com/langbot-app/LocalAgent/main/"
+"""Where links of a README lead: it is read in LangBot's page of the plugin too, where the repository is not."""
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 every_readme = pytest.mark.parametrize("locale", READMES)
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 
 
 def text_of(page: Path) -> str:
@@ -52,12 +56,12 @@ def attributes_read() -> frozenset[str]:
 
 
 @every_readme
-def test_A3_the_table_of_every_readme_is_the_form(locale: Locale) -> None:
-    text = text_of(READMES[locale])
+def test_A3_the_table_of_settings_is_the_form_in_every_language(locale: Locale) -> None:
+    text = text_of(OWNERS[locale] / "settings.md")
     assert text == written(text, locale), "run `python -m tests.docs.tables`"
 
 
-def test_a_readme_that_lost_the_marks_of_its_table_is_refused() -> None:
+def test_a_page_that_lost_the_marks_of_its_table_is_refused() -> None:
     with pytest.raises(ValueError, match="has lost"):
         written("# LocalAgent\n", Locale.EN_US)
 
@@ -78,23 +82,23 @@ def test_A3_the_form_says_of_each_field_that_nothing_reads_that_it_has_no_effect
 def test_C8_every_readme_explains_the_sentence_for_a_missing_model_in_the_words_of_the_chat(locale: Locale) -> None:
     first = re.split(r"(?<=[.。]) ?", say(Notice.NO_MODEL, locale))[0]
     assert first.split(" กรุณา")[0] in text_of(READMES[locale])
+    assert first.split(" กรุณา")[0] in text_of(OWNERS[locale] / "trouble.md")
 
 
 @every_readme
-def test_C8_every_readme_shows_the_line_of_a_run_as_it_is_written(locale: Locale) -> None:
+def test_C8_in_every_language_the_line_of_a_run_stands_as_it_is_written(locale: Locale) -> None:
     usage = Usage(9120, 410, 9530)
     tally = Tally(
         "answered", 12.3, turns={"m1": 3}, rounds=2, tools={"look": 4}, failed_calls=1, usage=usage, compactions=1
     )
-    assert tally.logs()[0].text in text_of(READMES[locale]).splitlines()
+    assert tally.logs()[0].text in text_of(OWNERS[locale] / "trouble.md").splitlines()
 
 
 @every_readme
-def test_H4_every_readme_says_that_all_sandboxes_of_a_workspace_share_one_folder(locale: Locale) -> None:
+def test_H4_every_language_says_that_all_sandboxes_of_a_workspace_share_one_folder(locale: Locale) -> None:
     labels = load_labels()[locale]
-    (limit,) = re.findall(
-        r"^- \*\*.*(?:\n  .*)*`/workspace`.*(?:\n  .*)*", text_of(READMES[locale]), flags=re.MULTILINE
-    )
+    limits = text_of(OWNERS[locale] / "limits.md")
+    (limit,) = re.findall(r"^- \*\*.*(?:\n  .*)*`/workspace`.*(?:\n  .*)*", limits, flags=re.MULTILINE)
     assert labels["box-session-id-template"].label in limit.replace("*", "")
     assert "/workspace" in labels["box-enabled"].help
 
@@ -107,8 +111,12 @@ def test_every_readme_leads_to_all_others(locale: Locale) -> None:
 
 @every_page
 def test_every_link_inside_the_repository_leads_somewhere(page: Path) -> None:
-    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)) if "://" not in target]
-    for target in targets:
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        home = next((home for home in (REPOSITORY, PICTURES) if target.startswith(home)), None)
+        if home is not None:
+            assert (ROOT / target.removeprefix(home).partition("#")[0]).exists(), target
+        if "://" in target:
+            continue
         path, _, heading = target.partition("#")
         assert (page.parent / path).exists() if path else heading in headings(page), target
 
@@ -213,19 +221,40 @@ def test_the_changes_begin_with_the_version_of_the_package() -> None:
     assert f"-{version}.lbpkg" in text_of(READMES[Locale.EN_US])
 
 
-def parts_of(page: Path) -> list[str]:
-    """What stands under each heading of the second level, in order."""
-    return re.split(r"^## .*$", text_of(page), flags=re.MULTILINE)[1:]
+@every_readme
+def test_every_language_tells_as_many_limits_and_troubles_as_the_first(locale: Locale) -> None:
+    for name, line in {"limits": r"^- \*\*", "trouble": r"^\| (?!---)"}.items():
+        pages = [text_of(OWNERS[each] / f"{name}.md") for each in (Locale.EN_US, locale)]
+        first, page = (len(re.findall(line, text, flags=re.MULTILINE)) for text in pages)
+        assert page == first > 10, name
 
 
 @every_readme
-def test_every_readme_tells_as_many_limits_and_troubles_as_the_first(locale: Locale) -> None:
-    first, page = parts_of(READMES[Locale.EN_US]), parts_of(READMES[locale])
-    counted = {"limits": (3, r"^- \*\*"), "troubles": (6, r"^\| (?!---)")}
-    for name, (place, line) in counted.items():
-        expected = len(re.findall(line, first[place], flags=re.MULTILINE))
-        assert expected > 10, name
-        assert len(re.findall(line, page[place], flags=re.MULTILINE)) == expected, name
+def test_N2_the_same_pages_and_parts_are_there_in_every_language(locale: Locale) -> None:
+    names = {path.name for path in OWNERS[locale].glob("*.md")}
+    assert names == {"demo.md", "limits.md", "load.md", "migration.md", "settings.md", "trouble.md"}
+    heads = [re.findall(r"^#+ ", text_of(READMES[each]), flags=re.MULTILINE) for each in (Locale.EN_US, locale)]
+    assert heads[0] == heads[1]
+
+
+def test_N2_the_readme_is_short_and_begins_with_what_an_owner_needs() -> None:
+    text = text_of(READMES[Locale.EN_US])
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)
+    assert len(text.split()) <= 1_200
+    assert len(" ".join(parts[1:3]).split()) <= 400, "the settings that matter, and what to do in trouble"
+    assert parts[0].count("\nmake ") == 2, "one box of two lines"
+
+
+@every_readme
+def test_N2_pictures_and_links_of_a_readme_show_in_the_repository_and_in_LangBot(locale: Locale) -> None:
+    text = text_of(READMES[locale])
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", text)
+    links = re.findall(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)", text)
+    assert len(pictures) == 3
+    assert all(
+        picture.startswith("assets/" if locale is Locale.EN_US else f"{PICTURES}assets/") for picture in pictures
+    )
+    assert all(link.startswith("https://") for link in links)
 
 
 # The page of rules names modules and tests that exist, and the test that falls for each fault of `tests.mutants`.
