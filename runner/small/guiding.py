@@ -28,6 +28,7 @@ from runner.small.reading import Lenient, Ways
 from runner.small.reply_tool import REPLY, REPLY_SPEC
 from runner.small.request_shaping import FEWER, RESULT_CHARACTERS, Dresser, Wants
 from runner.small.shown import LOAD, LOAD_SPEC, Places
+from runner.small.unknown_ids import MOST_ASKED, question_about, unknown_id
 from runner.tools import validate_args
 from runner.tools.arguments import Broken, read_arguments
 from runner.tools.catalogue import Catalogue
@@ -111,6 +112,7 @@ class Guiding:
         self._steps = 0
         self._loaded: list[str] = []
         self._bounced: set[str] = set()
+        self._asked_about: set[str] = set()
         self._sent_back: _SentBack | None = None
         self._request = Request(System(), ())
         self._began: Unit | None = None
@@ -256,7 +258,20 @@ class Guiding:
             return self._out_of_steps()
         if answer is not None and bad is None and (objection := self._objection(answer)) is not None:
             return self._send_back(objection)
+        if mode.small and answer is None and (asked := self._unknown_id([each for _, each in ready])) is not None:
+            return self._send_back(asked)
         return self._go(self._without_bad(reply, tuple(call for call, _ in ready), bad), mode)
+
+    def _unknown_id(self, calls: Sequence[Ready]) -> str | None:
+        """What to say, once for each id, to calls with one that the model cannot have read anywhere (Sg)."""
+        if Part.ID_CHECK not in self._parts or len(self._asked_about) >= MOST_ASKED:
+            return None
+        for each in calls:
+            found = unknown_id(each.values, self._request)
+            if found is not None and found[1] not in self._asked_about:
+                self._asked_about.add(found[1])
+                return question_about(each.call.name, *found)
+        return None
 
     def _go(self, reply: Reply, mode: Mode) -> Go:
         return Go(reply, one_by_one=mode.small and Part.ONE_BY_ONE in self._parts, small=mode.small)

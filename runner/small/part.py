@@ -29,6 +29,7 @@ class Part(StrEnum):
     HOLDING = "holding"  # S3: prose is shown after the checks
     FAILURE_CHECK = "failure-check"  # S3: a reply that passes over a failed call goes back
     WORK_CHECK = "work-check"  # S3: a reply that tells the user to use a tool goes back
+    ID_CHECK = "id-check"  # Sg: an id that stands nowhere is asked about once
     ECHO_CHECK = "echo-check"  # S3: an echo of a result becomes its gist
     LADDER = "ladder"  # S3: bad calls are corrected outside of the history, each time otherwise
     LOOP_BREAKER = "loop-breaker"  # S3: circles of calls, judged by their outcome

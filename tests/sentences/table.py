@@ -157,6 +157,10 @@ SENTENCES: dict[str, Sentence] = {
         "test_S3_reads_are_exempt_from_the_loop_breaker",
         "test_S3_reads_are_stopped_after_eight_identical_results",
     ),
+    "Sg": _shown(
+        "an id in arguments that stands nowhere is asked about once",
+        "test_Sg_an_id_that_stands_nowhere_is_asked_about_once_and_then_taken",
+    ),
     "S3.17": _shown(
         "chants and endless white space are stopped",
         "test_S3_text_that_chants_is_stopped",

@@ -53,6 +53,21 @@ async def test_S2_a_word_of_the_name_outweighs_words_of_descriptions_and_ties_ke
     await shows(flat, scenario, wanted=["play_radio", "beta"], without=["beta", "play_radio"])
 
 
+async def test_Sg_an_id_that_stands_nowhere_is_asked_about_once_and_then_taken() -> None:
+    ran: list[Any] = []
+    schema = {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}
+    tool = act("find_order", ran.append, parameters=schema)
+
+    async def scenario(parts: Parts) -> object:
+        ran.clear()
+        wanted = bare("find_order", order_id="A17")
+        run = await play(parts, wanted, wanted, says("ok"), says("ok"), text="Where is my order?", tools=[tool])
+        asked = sum("order_id A17, which stands in no message" in request.last_user for request in run.requests)
+        return asked, len(ran), run.final_text
+
+    await shows(Part.ID_CHECK, scenario, wanted=(1, 1, "ok"), without=(0, 2, "ok"))
+
+
 async def test_S2_a_tool_used_recently_gets_a_bonus() -> None:
     async def scenario(parts: Parts) -> object:
         replies = [bare("door_tool", city="x"), says("ok")]

@@ -21,7 +21,7 @@ from runner.context.tokens import Ruler, load_tokenizer
 from runner.conversation.request import ToolSpec
 from runner.conversation.units import AssistantTurn, Text, ToolCall, ToolResult, Unit, UserTurn, newest_user
 from runner.host.events import Json
-from runner.small import answers, evidence, forms, guided, hints, prompt, shown
+from runner.small import answers, evidence, forms, guided, hints, prompt, shown, unknown_ids
 from runner.small.answers import Done
 from runner.small.escalation import Ladder
 from runner.small.forms import family_of, tools_in_words
@@ -77,6 +77,7 @@ COUNTED = {
     "not loaded": (NOT_LOADED, 18),
     "faulty": (FAULTY_TEXT, 20),
     "unsent": (UNSENT, 20),
+    "id that stands nowhere": (unknown_ids.UNKNOWN, 45),
     "switched off": (SWITCHED_OFF, 10),
     "failure ignored": (answers.ignores_failure("Done!", [Done("look", "{}", "no disk", code="failed")]), 36),
     "work passed on": (answers.passes_work_on("use look", ["look"], ()), 23),
