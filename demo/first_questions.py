@@ -98,6 +98,11 @@ def page(model: str, conversations: Sequence[Sequence[Answered]]) -> str:
         "was tried on them; later the check was only made stricter (time and weekday have to be true). To ask again",
         "and write this page: `python -m demo first-questions`. Times are those of a busy machine with two cores.",
         "",
+        "Two tries before the first whole one were broken off, since their first answers were wrong. What they showed",
+        "was mended in general: the clock knows that `here` is no city, the calculator asks what `7 % 3` means, and",
+        "the line behind a successful step asks what was done instead of asking for a next step. No wording was fitted",
+        "to a question.",
+        "",
         f"**Good answers: {good} of {len(every)}.**",
     ]
     for heading, conversation in zip(("English", "Chinese"), conversations, strict=True):

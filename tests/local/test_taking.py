@@ -197,7 +197,7 @@ async def test_S3_a_history_that_ends_on_a_tool_result_is_gone_on_with_in_any_sh
     assert [turn.role for turn in turns] == ["user", "assistant", "tool", "user"]
     assert turns[1].content == CALL
     assert "sun" in turns[2].content
-    assert "next step" in turns[3].content
+    assert "What was done or found" in turns[3].content
 
 
 def test_S3_a_result_without_its_call_is_kept_as_one_of_an_unknown_call() -> None:
@@ -334,7 +334,7 @@ async def test_S3_a_history_that_ends_on_a_tool_result_is_gone_on_with() -> None
     assert types_of(parts) == ["message-start", "text", "finish"]
     turns = provider.requests[0].messages
     assert [turn.role for turn in turns] == ["user", "assistant", "tool", "user"]
-    assert "next step" in turns[-1].content
+    assert "What was done or found" in turns[-1].content
     assert "Send a card to Oslo." in turns[-1].content
 
 
