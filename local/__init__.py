@@ -1,7 +1,9 @@
 """The second door: the loop of `runner/` on an engine in this process, without LangBot (S0)."""
 
 from local.agent import LocalAgent, create
+from local.functions import Functions
 from local.llama import LlamaProvider
+from local.openai import OpenAIProvider
 from local.parts import Error, Finish, MessageStart, Part, Text, ToolCall, ToolError, ToolResult
 from local.provider import (
     Availability,
@@ -33,6 +35,7 @@ __all__ = [
     "Error",
     "Finish",
     "FinishedCall",
+    "Functions",
     "GenerateRequest",
     "GenerateResult",
     "LlamaProvider",
@@ -41,6 +44,7 @@ __all__ = [
     "MessageStart",
     "ModelChoice",
     "NeedsDownload",
+    "OpenAIProvider",
     "Part",
     "Provider",
     "Request",

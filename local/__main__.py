@@ -1,4 +1,4 @@
-"""`python -m local MODEL.gguf`: a chat in the terminal with a small model in this process and the demo's tools."""
+"""A chat in the terminal with the demo's tools: `MODEL.gguf` runs in this process, `URL MODEL` on a server (Sk)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 from local.agent import LocalAgent, create
 from local.chat import TOOLS, Chat
 from local.llama import LlamaProvider
+from local.openai import OpenAIProvider
+from local.provider import Engine
 from weights.catalogue import CATALOGUE
 from weights.engine import EngineFailed
 from weights.errors import StepFailed, one_line
@@ -64,16 +66,33 @@ def talk(agent: LocalAgent, runner: asyncio.Runner) -> None:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local", description=__doc__)
     keys = ", ".join(CATALOGUE)
-    parser.add_argument("model", help=f"a GGUF file, or {keys}: a model of the demo, fetched where it is missing")
+    parser.add_argument("model", help=f"a GGUF file, {keys} (a model of the demo), or a server's address")
+    parser.add_argument("name", nargs="?", help="the server's name for the model; its key comes from MODEL_API_KEY")
     formats = ("guided", "json", "tags", "pythonic")
     parser.add_argument("--calls", choices=formats, default="guided", help="how the model writes tool calls")
     return parser.parse_args(arguments)
 
 
+def engine_of(options: argparse.Namespace) -> Engine:
+    """The engine that the command line names. Raises ValueError for what names none."""
+    named = options.model
+    if "://" in named:
+        if options.name is None:
+            raise ValueError(f"name the model behind the address: python -m local {named} MODEL")
+        return OpenAIProvider(named, options.name, os.environ.get("MODEL_API_KEY", ""), call_format=options.calls)
+    if options.name is not None:
+        raise ValueError(f"{named} is no address of a server: it begins with http:// or https://")
+    model = named if named in CATALOGUE else Path(named)
+    return LlamaProvider(model, call_format=options.calls, say=say)
+
+
 def main(arguments: Sequence[str]) -> int:
     options = parse(arguments)
-    model = options.model if options.model in CATALOGUE else Path(options.model)
-    agent = create([LlamaProvider(model, call_format=options.calls, say=say)])
+    try:
+        agent = create([engine_of(options)])
+    except ValueError as error:
+        say(one_line(str(error), 600))
+        return 2
     try:
         with asyncio.Runner() as runner:
             runner.run(agent.prepare(_Bar()))

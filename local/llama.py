@@ -24,6 +24,7 @@ from local.provider import (
     Provider,
     Unavailable,
 )
+from local.turns import chat_rows
 from weights import engine
 from weights.catalogue import CATALOGUE, Gguf, cache_folder
 from weights.engine import CONTEXT_TOKENS, Completion, Engine, EngineFailed, Sampling
@@ -125,7 +126,9 @@ class LlamaProvider(Provider):
         loaded = self._loaded()
 
         def count() -> int:
-            return loaded.count(loaded.prompt(self._chat(system, messages), list(map(_tool, tools))))
+            return loaded.count(
+                loaded.prompt(chat_rows(system, messages, told=self.tools_inline), list(map(_tool, tools)))
+            )
 
         return await asyncio.to_thread(count) + self._reply_tokens <= self._context_tokens
 
@@ -134,7 +137,9 @@ class LlamaProvider(Provider):
         loaded, given_up = self._loaded(), threading.Event()
 
         def write() -> Completion:
-            prompt = loaded.prompt(self._chat(request.system, request.messages), list(map(_tool, request.tools)))
+            prompt = loaded.prompt(
+                chat_rows(request.system, request.messages, told=self.tools_inline), list(map(_tool, request.tools))
+            )
             return loaded.complete(prompt, self._sampling(request), request.on_token, given_up.is_set)
 
         try:
@@ -159,7 +164,9 @@ class LlamaProvider(Provider):
     def _on_disk(self) -> Availability:
         if isinstance(self._model, Path):
             if not self._model.is_file():
-                return Unavailable(f"there is no file {self._model}")
+                return Unavailable(
+                    f"there is no file {self._model}: check its path, or name one of {', '.join(CATALOGUE)}"
+                )
             return NeedsDownload(self._model.stat().st_size, cached=True)
         file = self._folder / self._model.file
         whole = file.is_file() and file.stat().st_size == self._model.size
@@ -194,31 +201,10 @@ class LlamaProvider(Provider):
             raise NotReady("the model is not loaded")
         return self._engine
 
-    def _chat(self, system: str, messages: Sequence[ChatTurn]) -> list[dict[str, str]]:
-        rows = [{"role": "system", "content": system}] if system else []
-        for turn in messages:
-            # Where tools stand in words, the chat template knows nothing of them.
-            told = turn.role == "tool" and self.tools_inline
-            row = _told(turn) if told else _row(turn)
-            if rows and rows[-1]["role"] == row["role"] == "user":
-                rows[-1]["content"] += f"\n\n{row['content']}"
-            else:
-                rows.append(row)
-        return rows
-
     def _sampling(self, request: GenerateRequest) -> Sampling:
         markers = [] if self.tools_inline else [mark for one in all_formats() for mark in (*one.opens, *one.closes)]
         temperature = _CALM if request.temperature is None else request.temperature
         return Sampling(self._reply_tokens, temperature, request.schema, markers=markers)
-
-
-def _row(turn: ChatTurn) -> dict[str, str]:
-    row = {"role": turn.role, "content": turn.content}
-    return {**row, "name": turn.name} if turn.name else row
-
-
-def _told(turn: ChatTurn) -> dict[str, str]:
-    return {"role": "user", "content": f"Result of {turn.name}:\n{turn.content}"}
 
 
 def _tool(tool: CompactTool) -> dict[str, object]:

@@ -10,7 +10,7 @@ from langbot_plugin.api.entities.builtin.provider.message import MessageChunk
 
 from callformats import format_named, render
 from config.choices import CallFormat
-from local.provider import Available, Completed, GenerateRequest, GenerateResult, NeedsDownload
+from local.provider import Available, Completed, GenerateRequest, GenerateResult, NeedsDownload, Unavailable
 from local.turns import chat_turns, compact_tools, schema_of, system_text, temperature_of
 from runner.conversation.request import Request
 from runner.host.errors import AllModelsFailed, ModelFailed, ModelTrouble
@@ -67,7 +67,8 @@ class ProviderModel:
         except Exception as error:  # whatever an engine raises, the next one may answer (S0)
             raise self._failed(error) from error
         if not isinstance(state, Available):
-            raise ModelFailed(self.id, ModelTrouble.BROKEN, f"{self.provider.label} is not ready ({state.state})")
+            why = state.reason if isinstance(state, Unavailable) else state.state
+            raise ModelFailed(self.id, ModelTrouble.BROKEN, f"{self.provider.label} is not ready ({why})")
         self._ready = True
 
     async def fits(self, request: Request) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from local.provider import ChatTurn, CompactTool
 from runner.conversation.cut import sendable
@@ -21,6 +21,30 @@ def system_text(system: System) -> str:
 def chat_turns(units: tuple[Unit, ...]) -> tuple[ChatTurn, ...]:
     """Units as turns. A tool's result is a turn of its own; its call stands in the assistant's text before it."""
     return tuple(turn for unit in units for turn in _turns(unit))
+
+
+def chat_rows(system: str, messages: Sequence[ChatTurn], *, told: bool) -> list[dict[str, str]]:
+    """Turns as messages of a chat, two of the user in a row as one.
+
+    `told`: tools stand in words, of which the chat template knows nothing, so their results are told by the user.
+    """
+    rows = [{"role": "system", "content": system}] if system else []
+    for turn in messages:
+        row = _told_row(turn) if told and turn.role == "tool" else _row(turn)
+        if rows and rows[-1]["role"] == row["role"] == "user":
+            rows[-1]["content"] += f"\n\n{row['content']}"
+        else:
+            rows.append(row)
+    return rows
+
+
+def _row(turn: ChatTurn) -> dict[str, str]:
+    row = {"role": turn.role, "content": turn.content}
+    return {**row, "name": turn.name} if turn.name else row
+
+
+def _told_row(turn: ChatTurn) -> dict[str, str]:
+    return {"role": "user", "content": f"Result of {turn.name}:\n{turn.content}"}
 
 
 def compact_tools(request: Request) -> tuple[CompactTool, ...]:

@@ -31,6 +31,7 @@ from local import (
 )
 from local.models import ProviderModel
 from local.provider import OnProgress, complete
+from local.turns import chat_rows
 from runner.conversation.request import Request
 from runner.conversation.units import System, Text, UserTurn
 from runner.host.errors import ModelFailed
@@ -367,9 +368,9 @@ async def test_S0_a_file_that_is_no_model_makes_the_provider_broken(tmp_path: Pa
 async def test_S0_a_file_that_is_missing_or_an_engine_that_is_not_installed_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert await LlamaProvider(tmp_path / "no.gguf").availability() == Unavailable(
-        f"there is no file {tmp_path / 'no.gguf'}"
-    )
+    missing = await LlamaProvider(tmp_path / "no.gguf").availability()
+    assert isinstance(missing, Unavailable)
+    assert missing.reason.startswith(f"there is no file {tmp_path / 'no.gguf'}: check its path")
     monkeypatch.setattr("weights.engine.is_installed", lambda: False)
     state = await LlamaProvider("135m").availability()
     assert isinstance(state, Unavailable)
@@ -416,9 +417,9 @@ def test_S8_where_tools_stand_in_words_results_do_too_and_roles_alternate() -> N
         ChatTurn("tool", "sunny", "get_weather"),
         ChatTurn("user", "go on"),
     )
-    rows = LlamaProvider("135m")._chat("Be kind.", turns)
+    rows = chat_rows("Be kind.", turns, told=True)
     assert [row["role"] for row in rows] == ["system", "user", "assistant", "user"]
     assert rows[-1]["content"] == "Result of get_weather:\nsunny\n\ngo on"
-    rows = LlamaProvider("135m", call_format="tags")._chat("", turns)
+    rows = chat_rows("", turns, told=False)
     assert [row["role"] for row in rows] == ["user", "assistant", "tool", "user"]
     assert rows[2] == {"role": "tool", "content": "sunny", "name": "get_weather"}
