@@ -34,7 +34,9 @@ class Switch:
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A whole number from `minimum` to `maximum`. 0 or less means the default, or with `zero_is_off` no limit."""
+    """A whole number from `minimum` to `maximum`. 0 or less means the default, or with `zero_is_off` no limit; with
+    `negative_is_least` less than 0 means the minimum, where the default would be far more than anybody meant.
+    """
 
     form_type: ClassVar[str] = "integer"
     name: str
@@ -43,6 +45,7 @@ class Number:
     minimum: int
     maximum: int
     zero_is_off: bool = False
+    negative_is_least: bool = False
     shown_by: str = ""
     required: ClassVar[bool] = False
 
@@ -175,7 +178,15 @@ FIELDS: Sequence[Field] = (
     RerankModel(name="rerank-model", at="knowledge.rerank_model", shown_by=ADVANCED),
     # The Host reranks no more than 64 documents (E1).
     Number(name="rerank-top-k", at="knowledge.rerank_top_k", default=5, minimum=1, maximum=64, shown_by=ADVANCED),
-    Number(name="max-tool-iterations", at="tools.max_rounds", default=100, minimum=1, maximum=1000, shown_by=ADVANCED),
+    Number(
+        name="max-tool-iterations",
+        at="tools.max_rounds",
+        negative_is_least=True,
+        default=100,
+        minimum=1,
+        maximum=1000,
+        shown_by=ADVANCED,
+    ),
     Choice(name="tool-execution-mode", at="tools.mode", default=ToolMode.PARALLEL, shown_by=ADVANCED),
     Number(
         name="max-tool-result-chars",

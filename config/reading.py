@@ -112,7 +112,7 @@ def read_number(field: Number, raw: object) -> Reading:
     number = as_number(raw)
     if number is None:
         return Reading(field.default, (f"{describe(raw)} is not a number, using {field.default}",))
-    if number <= 0:
+    if number <= 0 and not (field.negative_is_least and number < 0):
         return Reading(None) if field.zero_is_off else Reading(field.default, (f"0 or less means {field.default}",))
     return clamp(field, int(number), exact=isinstance(raw, int) or (isinstance(raw, float) and raw == int(raw)))
 

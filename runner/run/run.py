@@ -20,7 +20,7 @@ from runner.context.save_marks import SaveMarks
 from runner.conversation.units import UserTurn
 from runner.host import clock
 from runner.host.cancellation import closed, is_cancelled
-from runner.host.deadline import Deadline, deadline_for
+from runner.host.deadline import deadline_for
 from runner.host.errors import RunCancelled, TimeIsUp
 from runner.host.events import Answer, Completed, Event, Failed, Json, Log, Usage
 from runner.host.port import Host
@@ -50,6 +50,9 @@ from runner.tools.jobs import Job
 
 _CLOSING_LIMIT = 0.5
 """Seconds past the own deadline that closing what is open may take before the answer goes out without waiting."""
+_NOTICEABLE = 1.5
+"""Seconds by which LangBot's own limit is shorter than the setting before the log says so (N4)."""
+_SOONER = "the time limit of {limit} s does not hold: LangBot itself ends this run after {left:.0f} s"
 
 
 class Worker:
@@ -99,7 +102,10 @@ class _Run:
 
     def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker, outbox: Outbox) -> None:
         self._began = clock.now()
-        self._deadline = _deadline_of(ctx, settings)
+        host_left = None if ctx.runtime.deadline_at is None else ctx.runtime.deadline_at - time.time()
+        self._deadline = deadline_for(clock.now(), settings.timeout, host_left)
+        if host_left is not None and settings.timeout is not None and host_left < settings.timeout - _NOTICEABLE:
+            outbox.post_later(Log(_SOONER.format(limit=settings.timeout, left=max(0.0, host_left)), "warning"))
         self._polls = worker.polls
         self._bench: Bench | None = None
         self._parts: Parts | None = None
@@ -375,13 +381,6 @@ class _Run:
 
     def _usage(self) -> Usage | None:
         return self._bench.usage if self._bench else None
-
-
-def _deadline_of(ctx: RunnerContext, settings: Settings) -> Deadline:
-    host_left = None
-    if ctx.runtime.deadline_at is not None:
-        host_left = ctx.runtime.deadline_at - time.time()
-    return deadline_for(clock.now(), settings.timeout, host_left)
 
 
 def _root_of(outcome: BaseException) -> BaseException:

@@ -58,6 +58,8 @@ ODD_BINDINGS: list[tuple[str, Any, str, Any, bool]] = [
     ("retrieval-top-k", 101, "knowledge.top_k", 100, True),
     ("retrieval-top-k", 10**400, "knowledge.top_k", 100, True),
     ("retrieval-top-k", -(10**400), "knowledge.top_k", 5, True),
+    ("max-tool-iterations", -5, "tools.max_rounds", 1, True),
+    ("max-tool-iterations", 0, "tools.max_rounds", 100, True),
     ("retrieval-top-k", "9" * 39, "knowledge.top_k", 100, True),
     ("retrieval-top-k", "9" * 9999, "knowledge.top_k", 5, True),
     ("retrieval-top-k", 1e308, "knowledge.top_k", 100, True),

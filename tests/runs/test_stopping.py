@@ -382,3 +382,12 @@ async def test_G2_over_all_runs_ten_polls_a_second_at_most(monkeypatch: pytest.M
     # Twenty polls were due in each of the six runs; the runs last less than two seconds together.
     assert 1 <= sum(run.calls.count("run_get") for run in runs) <= 30
     assert [run.final_text for run in runs] == ["Hello."] * 6
+
+
+@pytest.mark.parametrize(("limit", "told"), [(3, True), (0.5, True), (30, False), (0, False)])
+async def test_N4_a_limit_below_what_the_run_counts_with_is_said_truly(limit: float, told: bool) -> None:
+    """LangBot ends the run by the number that is stored, also where the form's least is more."""
+    run = await host_with(replies=["Hello!"], config={"timeout": limit}).say("hi")
+    sooner = [line for line in run.logs if "LangBot itself ends this run after" in line]
+    assert bool(sooner) is told
+    assert not told or f"after {limit:.0f} s" in sooner[0]
