@@ -120,14 +120,19 @@ def _opened(tracks: Iterable[_Track]) -> Iterator[_Track]:
     """The tracks, each with the opening that came before it under another id: name and id alone, or white space.
 
     A whole object under a new id is a call of its own, and what came before it one without arguments; but where LangBot
-    had to make up the first id, the server was late with its own.
+    had to make up the first id, the server was late with its own, and white space inside an open call opens nothing.
     """
     waiting: list[_Track] = []
+    before: _Track | None = None
     for track in tracks:
         opens = bool(waiting) and waiting[0].name in (track.name, "")
         if track.is_blank and (opens or not waiting):
             waiting.append(track)
-        elif opens and not track.is_blank and (not track.begins_whole or _got_its_id(waiting[0], track)):
+        elif (
+            opens
+            and not track.is_blank
+            and (not track.begins_whole or _got_its_id(waiting[0], track) or _is_inside(before, waiting))
+        ):
             pieces = [piece for opening in waiting for piece in opening.pieces]
             yield _Track(waiting[0].id or track.id, track.name, [*pieces, *track.pieces])
             waiting = []
@@ -136,7 +141,16 @@ def _opened(tracks: Iterable[_Track]) -> Iterator[_Track]:
             waiting = [track] if track.is_blank else []
             if not track.is_blank:
                 yield track
+        before = before if track.is_blank else track
     yield from waiting
+
+
+def _is_inside(before: _Track | None, blanks: Sequence[_Track]) -> bool:
+    """Whether white space stands in a call that is open: `{"n":`, ` `, `{}`, `}`, each under an id of its own."""
+    if before is None or not any(piece.text for track in blanks for piece in track.pieces):
+        return False
+    last = next((piece.text.rstrip() for piece in reversed(before.pieces) if piece.text.strip()), "}")
+    return not last.endswith("}")
 
 
 def _got_its_id(opening: _Track, track: _Track) -> bool:

@@ -57,6 +57,12 @@ BOB = [("send", json.loads(WHOLE))]
         [("A", "send", WHOLE[:9]), ("B", "send", WHOLE[9:])],
         [("A", "send", WHOLE[:INSIDE]), ("B", "send", '{"deep": [1, {}]}'), ("C", "send", "}")],
         [("A", "send", WHOLE[:INSIDE]), ("B", "", WHOLE[INSIDE:])],
+        [
+            ("A", "send", WHOLE[: INSIDE - 1]),
+            ("B", "send", " "),
+            ("C", "send", '{"deep": [1, {}]}'),
+            ("D", "send", "}"),
+        ],
         [("A", "send", WHOLE[:INSIDE]), ("", "send", WHOLE[INSIDE:])],
         [("A", "send", WHOLE[:INSIDE]), ("B", "send", WHOLE)],
         [("A", "send", ""), ("B", "send", ""), ("C", "send", WHOLE[:9]), ("D", "send", WHOLE[9:])],
