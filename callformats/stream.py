@@ -1,8 +1,27 @@
 """Reads a reply as it arrives (S1). A whole reply is a stream of one chunk: there is no other path.
 
 The reader moves through the text in order. What it decides depends on the text alone and is decided only once more
-text cannot change it, so any way of cutting the reply into chunks gives the same reading. A block that is not
-finished yet is tried again when a closer arrives or when it has grown by a quarter, so the work stays linear.
+text cannot change it, so any way of cutting the reply into chunks gives the same reading.
+
+Where it is:
+
+    in a thought       from an opener, or from the start if the prompt holds one, to the closer of that thought
+    where a line begins  a sentence or addressee that opens the reply, a call without markers, or a code fence
+    in a line          text to be shown, up to the next marker
+    at a marker        a thought, a block with a call, a made-up result (then all is done), or noise of the turn
+
+A step takes one decision: it shows text, hides markup, or waits. Behind a line break or hidden markup a line begins;
+behind a marker that means nothing, the line goes on. Inside a fence no line begins a call. The thought that is open at
+the very end is read once more by itself: a call that it stopped at may run (S1).
+
+Held back is only what more text could turn into something else: a marker that is still growing, a block without its
+closer, a line that may be a call, white space in front of either. Candidates wait in `Findings`, since only the whole
+reply tells echoes and quotations; `verdict` judges them at the end. One thing is taken back: text in front of a closer
+without an opener was a thought (`retracted`).
+
+The work is linear. A block that is not finished yet is tried again when a closer arrives or when it has grown by a
+quarter (`Retries`); looking for calls without markers ends after 100,000 characters that came to nothing. `steps`
+counts the characters that were gone over.
 """
 
 from __future__ import annotations

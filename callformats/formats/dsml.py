@@ -12,8 +12,12 @@ _OWN = "｜DSML｜"
 """As the template writes it."""
 
 _BARS = ("｜", "|", "｜｜", "||")
-_BLANKS = (("", "", ""), ("", " ", ""), ("", " ", " "), (" ", "", " "), (" ", " ", " "), (" ", " ", ""))
-_SPELLINGS = tuple(f"{one}{bar}{two}DSML{two}{bar}{three}" for bar in _BARS for one, two, three in _BLANKS)
+_MIXED = ("｜DSML|", "|DSML｜", "｜｜DSML||", "||DSML｜｜")
+_BLANKS = (("", "", ""), ("", "", " "), ("", " ", ""), ("", " ", " "), (" ", "", " "), (" ", " ", " "), (" ", " ", ""))
+_SPELLINGS = (
+    *(f"{one}{bar}{two}DSML{two}{bar}{three}" for bar in _BARS for one, two, three in _BLANKS),
+    *_MIXED,
+)
 """How it is seen, its own spelling first."""
 
 _PREFIX = r"[ ]?[｜|]{1,2}[ ]?DSML[ ]?[｜|]{1,2}[ ]?"

@@ -13,7 +13,8 @@ from callformats.shapes import dumps, of_body
 _HEAD = re.compile(
     r"(?:<\|start\|>)?(?:assistant)?[ ]{0,2}(?:to=(?P<first>[\w.-]{1,128})[ ]{0,2})?"
     r"(?:<\|channel\|>)?[ ]{0,2}(?P<channel>analysis|commentary|final)"
-    r"[ ]{0,2}(?:to=(?P<second>[\w.-]{1,128}))?[^<\n]{0,80}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>"
+    r"[ ]{0,2}(?:to=(?P<second>[\w.-]{1,128})(?:<\|channel\|>)?)?[^<\n]{0,80}"
+    r"(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>"
 )
 _HEAD_CHARACTERS = 400
 _END = re.compile(r"<\|(?:call|end|return|start)\|>")

@@ -181,6 +181,8 @@ BENT = {
     '<|message|>{"query": "x"}<|call|>',
     "the header's beginning in the prompt": " to=functions.search<|channel|>commentary json<|message|>"
     '{"query": "x"}<|call|>',
+    "the channel behind the name": "<|channel|>commentary to=functions.search<|channel|>commentary<|message|>"
+    '{"query": "x"}<|call|>',
     "no namespace": 'to=search<|channel|>commentary<|message|>{"query": "x"}',
     "the channel's token left out": 'commentary to=functions.search <|constrain|>json<|message|>{"query": "x"}<|call|>',
     "a call in the channel of thoughts": '<|channel|>analysis to=functions.search<|message|>{"query": "x"}<|call|>',
@@ -189,6 +191,8 @@ BENT = {
     "plain bars": dsml("|DSML|", "|DSML|"),
     "blanks around the bars": dsml(" | DSML | ", " | DSML | "),
     "blanks in the bars": dsml("｜ DSML ｜", "｜ DSML ｜"),
+    "a wide bar and a plain one": dsml("｜DSML|", "｜DSML|"),
+    "a blank behind the bars": dsml("｜DSML｜ ", "｜DSML｜ "),
     "bars of two kinds": dsml("||DSML||", "｜DSML｜"),
     "DSML without the section": dsml("||DSML||", "||DSML||").split("\n", 1)[1].rsplit("\n", 1)[0],
     "Step-3": "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
