@@ -24,7 +24,7 @@ from langbot_plugin.runtime.io.handler import Handler
 from bench.table import Row
 from demo.bootstrap import ROOT
 from demo.package import build
-from tests.e2e.worker import MIB
+from tests.e2e.machines import MIB
 
 LIMIT: Final = 20
 """MiB that ours may hold more (L11)."""

@@ -20,7 +20,7 @@ from bench.chats import PASSTHROUGH
 from bench.table import Row
 from demo.processes import wait_until
 from tests.e2e.bed import Bed
-from tests.e2e.group import group_bot
+from tests.e2e.bots import group_bot
 from tests.e2e.onebot import Json, OneBot
 from tests.e2e.scripted_model import Reply
 

@@ -24,11 +24,10 @@ from bench import bringup
 from bench.bringup import end_when_asked
 from bench.machine import machine
 from tests.e2e.bed import Bed
+from tests.e2e.bots import group_bot
 from tests.e2e.crowd import CONFIG, ROOM, Crowd, CrowdPlatform, Tally, people
-from tests.e2e.group import group_bot
-from tests.e2e.postgres import postgres
+from tests.e2e.machines import postgres, worker_of
 from tests.e2e.toolbox import plugin_installed
-from tests.e2e.worker import worker_of
 from weights.errors import one_line
 
 MEMORY_LIMIT = 512

@@ -17,9 +17,8 @@ from demo.api import Model
 from demo.ports import free_ports
 from demo.processes import Children
 from tests.e2e.bed import Bed
-from tests.e2e.desk import PLUGIN, TASKS, Outcome, play
-from tests.e2e.recorder import Recorder
-from tests.e2e.toolbox import plugin_installed
+from tests.e2e.scripted_model import Recorder
+from tests.e2e.toolbox import DESK, TASKS, Outcome, play, plugin_installed
 
 MODES: dict[str, dict[str, object]] = {
     "standard": {},
@@ -58,7 +57,7 @@ def _played() -> dict[str, list[Outcome]]:
             theirs = endpoint.serve_gguf(
                 children, model.choose(os.environ.get("DEMO_MODEL")), port, folder / "logs", _say
             )
-        with Recorder(theirs.base_url) as recorder, plugin_installed(bed, folder / "desk", PLUGIN, "track_parcel"):
+        with Recorder(theirs.base_url) as recorder, plugin_installed(bed, folder / "desk", DESK, "track_parcel"):
             provider = api.add_provider("recorded", recorder.base_url, theirs.api_key)
             model_id = api.add_model(provider, Model(theirs.name, ("func_call",)))
             return {mode: asyncio.run(_mode(bed, recorder, model_id, mode)) for mode in MODES}

@@ -1,4 +1,4 @@
-"""The LangBot of the demo: its environment and processes, its refusals in plain words, and the package it is given."""
+"""The LangBot of the demo: its environment and processes, its refusals in plain words, its package and its agent."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
 
+from config.settings import Settings
 from demo import langbot, package, package_index, stage
-from demo.api import LangBotApi
+from demo.agent import STRONG_OR_WEAK, WEAK
+from demo.api import LangBotApi, RunnerConfig
 from demo.errors import DemoError
+from demo.first_questions import CHINESE, ENGLISH, Answered, Question, is_good, page
 from demo.ports import Ports
 from demo.processes import Children, wait_until
+from everyday.components.tools.declared import declared
 from tests import oldest
 from tests.sdk_build import built_by_the_SDK
+
+# The LangBot of the demo: its environment and processes, its refusals in plain words, and the package it is given.
 
 # The LangBot of the demo: its environment, its processes, and its refusals in plain words.
 
@@ -300,3 +307,40 @@ def test_what_stands_in_pips_files_is_asked_of_pip(tmp_path: Path, monkeypatch: 
     (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://mirror.example/simple\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     assert package_index.variables({})[INDEX] == "https://mirror.example/simple"
+
+
+# The agent of the demo and the page about its first answers.
+
+
+@pytest.mark.parametrize(("bound", "profile", "form"), [(WEAK, "small", "guided"), (STRONG_OR_WEAK, "auto", "auto")])
+def test_the_form_reads_what_the_demo_binds(bound: RunnerConfig, profile: str, form: str) -> None:
+    settings, notes = Settings.read(bound)
+    assert (settings.small.profile, settings.small.call_format, notes) == (profile, form, ())
+    assert settings.prompt[0]["role"] == "system"
+
+
+def test_the_questions_name_tools_that_there_are() -> None:
+    tools = {tool.name for tool in declared()}
+    assert {question.tool for question in (*ENGLISH, *CHINESE)} - {""} <= tools
+    assert len(ENGLISH) == len(CHINESE) == 5
+
+
+def test_a_good_answer_is_right_and_comes_from_the_tool() -> None:
+    time, weekday = ENGLISH[1], CHINESE[1]
+    now = datetime(2026, 3, 4, 14, 5)
+    assert is_good(time, "It is 14:03.", ["current_time"], now)
+    assert is_good(time, "It is 2:03 PM.", ["current_time"], now)
+    assert not is_good(time, "It is 14:03.", [], now)
+    assert not is_good(time, "It is 10:00 AM.", ["current_time"], now)
+    assert is_good(weekday, "今天是星期三。", [], now)
+    assert not is_good(weekday, "今天是星期二。", [], now)
+
+
+def test_a_failure_stands_on_the_page_as_what_it_is() -> None:
+    asked = Question("What time is it?", "current_time", r"\d:\d\d")
+    guessed = Answered(asked, "It is 9:05.", (), 2.0, good=False)
+    looked = Answered(asked, "It is 9:05.", [("current_time", "{}")], 2.0, good=True)
+    text = page("a-model", [[guessed, looked], [Answered(asked, "", [], 1.0, good=False)]])
+    assert "**Good answers: 1 of 3.**" in text
+    assert text.count("(not good, ") == 2
+    assert "> (no answer)" in text

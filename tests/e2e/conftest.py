@@ -11,8 +11,8 @@ import pytest
 from demo import langbot, package, ports
 from demo.processes import Children
 from tests.e2e.bed import Bed, furnish
-from tests.e2e.doors import Doors
 from tests.e2e.scripted_model import ScriptedModel
+from tests.e2e.served import Doors
 from tests.e2e.telegram import Telegram
 from tests.e2e.toolbox import plugin_installed
 from tests.sdk_build import built_by_the_SDK

@@ -9,12 +9,12 @@ from itertools import pairwise
 import pytest
 
 from demo.processes import wait_until
-from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed
-from tests.e2e.callbacks import Callbacks
-from tests.e2e.chains import (
+from tests.e2e.bots import Agents, GroupChat
+from tests.e2e.onebot import (
     ADDRESS,
     QUOTED,
+    OneBot,
     last_said,
     pictures,
     posted_file,
@@ -22,9 +22,8 @@ from tests.e2e.chains import (
     posted_quote,
     posted_voice,
 )
-from tests.e2e.group import GroupChat
-from tests.e2e.onebot import OneBot
 from tests.e2e.scripted_model import Call, Reply, ScriptedModel, say
+from tests.e2e.served import Callbacks
 
 pytestmark = pytest.mark.usefixtures("ours")
 

@@ -14,8 +14,10 @@ import pytest
 
 from demo.chat import Chat
 from tests.e2e.bed import Bed
-from tests.e2e.chains import (
+from tests.e2e.bots import GroupChat, group_bot
+from tests.e2e.onebot import (
     ADDRESS,
+    BOT_ACCOUNT,
     PICTURE,
     QUOTED,
     QUOTED_PICTURE,
@@ -29,12 +31,11 @@ from tests.e2e.chains import (
     posted_quote,
     posted_voice,
     quote,
+    segment,
     voice,
 )
-from tests.e2e.doors import Doors
-from tests.e2e.group import GroupChat, group_bot
-from tests.e2e.onebot import BOT_ACCOUNT, segment
 from tests.e2e.scripted_model import ScriptedModel, say
+from tests.e2e.served import Doors
 from tests.e2e.toolbox import call, calls, request
 
 pytestmark = pytest.mark.usefixtures("ours")

@@ -16,12 +16,11 @@ from demo import langbot, package, ports
 from demo.langbot import base_environment, program
 from demo.ports import LOOPBACK
 from demo.processes import Children
-from tests.e2e.agents import Agents
 from tests.e2e.bed import Bed, furnish
-from tests.e2e.doors import Doors
-from tests.e2e.group import GroupChat
+from tests.e2e.bots import Agents, GroupChat
 from tests.e2e.onebot import segment
 from tests.e2e.scripted_model import Call, Reply, Request, ScriptedModel, say
+from tests.e2e.served import Doors
 from tests.e2e.toolbox import offered
 
 pytestmark = pytest.mark.usefixtures("ours")

@@ -19,13 +19,11 @@ import pytest
 from demo import package
 from demo.processes import Children, wait_until
 from tests.e2e.bed import Bed, furnish
+from tests.e2e.bots import group_bot
 from tests.e2e.crowd import CONFIG, ROOM, Crowd, CrowdPlatform, people
-from tests.e2e.group import group_bot
-from tests.e2e.machines import Machines
-from tests.e2e.postgres import postgres
+from tests.e2e.machines import Machines, Worker, postgres, worker_of
 from tests.e2e.scripted_model import Request, ScriptedModel
 from tests.e2e.toolbox import plugin_installed
-from tests.e2e.worker import Worker, worker_of
 
 pytestmark = pytest.mark.usefixtures("ours")
 

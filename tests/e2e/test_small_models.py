@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.bed import Bed
-from tests.e2e.desk import PLUGIN, shows_markup
 from tests.e2e.scripted_model import Request, ScriptedModel, say
-from tests.e2e.toolbox import plugin_installed
+from tests.e2e.toolbox import DESK, plugin_installed, shows_markup
 from tests.written import bare
 
 pytestmark = pytest.mark.usefixtures("ours", "desk")
@@ -24,7 +23,7 @@ DEPOT = "depot D"
 
 @pytest.fixture(scope="module")
 def desk(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with plugin_installed(bed, tmp_path_factory.mktemp("desk"), PLUGIN, "track_parcel"):
+    with plugin_installed(bed, tmp_path_factory.mktemp("desk"), DESK, "track_parcel"):
         yield
 
 

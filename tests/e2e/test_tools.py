@@ -1,20 +1,71 @@
-"""Tools through the real LangBot: a plugin's, an MCP server's over HTTP, and a skill package; and what is kept of them
-(B3, B6, D1, D2, D4, D7)."""
+"""B3, B6, D1-D4, D7, E1, E2: tools and knowledge through the real LangBot: of plugins, an MCP server, a skill."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from demo import package
 from runner.conversation.record import KEY
 from tests.e2e.bed import Bed
-from tests.e2e.doors import Doors
 from tests.e2e.scripted_model import ScriptedModel, say
+from tests.e2e.served import Doors
 from tests.e2e.toolbox import call, calls, mcp_server, offered, plugin_installed, skill_installed, tool_texts
 
-pytestmark = pytest.mark.usefixtures("ours", "tools")
+# Knowledge through the real LangBot: a knowledge engine of the tests, served by the Host (E1, E2).
+
+ENGINE = Path(__file__).parent / "plugins" / "facts"
+FACT = "The Bergen office opens at seven"
+
+
+@pytest.fixture(scope="module")
+def bases(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """Two knowledge bases of the engine."""
+    who = package.identity(ENGINE)
+    bed.langbot.api.install(package.build(ENGINE, tmp_path_factory.mktemp("facts")))
+    engine = f"{who.author}/{who.name}"
+    yield [bed.langbot.api.add_knowledge_base(name, engine) for name in ("Offices", "Offices again")]
+    bed.langbot.api.uninstall(who.author, who.name)
+
+
+@pytest.mark.usefixtures("ours")
+async def test_E1_E2_the_model_reads_what_two_bases_hold_once_and_the_history_never_does(
+    bed: Bed, model: ScriptedModel, bases: list[str]
+) -> None:
+    model.script(say("At seven (hours.txt)."), say("You are welcome."))
+    pipeline = bed.pipeline(config={"knowledge-bases": bases})
+    async with bed.chat(pipeline) as chat:
+        turn = await chat.ask("When does the Bergen office open?")
+        rows = bed.records.transcript(chat.conversation_id)
+        await chat.ask("outage?")
+    assert turn.answer == "At seven (hours.txt)."
+    assert [row.text for row in rows] == ["When does the Bergen office open?", "At seven (hours.txt)."]
+    first, second = model.requests
+    role, said = first.texts[-1]
+    assert role == "user" and said.count(FACT) == 1 and said.endswith("When does the Bergen office open?")
+    assert "“hours.txt” in knowledge base “Offices”" in said
+    assert "<|im_start|>" not in said and "<tool_call>" not in said
+    assert second.holds(FACT) == 0
+
+
+@pytest.mark.usefixtures("ours")
+async def test_Q4_an_engine_that_is_away_costs_the_knowledge_and_not_the_answer(
+    bed: Bed, model: ScriptedModel, bases: list[str]
+) -> None:
+    model.script(say("I do not know."))
+    async with bed.chat(bed.pipeline(config={"knowledge-bases": bases})) as chat:
+        turn = await chat.ask("Is there an outage?")
+        runs = bed.records.runs(chat.conversation_id)
+    assert turn.answer == "I do not know."
+    assert [run.status for run in runs] == ["completed"]
+    assert model.requests[0].holds(FACT) == 0
+
+
+# Tools through the real LangBot: a plugin's, an MCP server's over HTTP, and a skill package; and what is kept of them
+# (B3, B6, D1, D2, D4, D7).
 
 MODES = ("parallel", "serial")
 TICKET = "ticket-heron-1731"
@@ -35,6 +86,7 @@ def ended_calls(bed: Bed, conversation_id: str) -> list[str]:
     return [kind for kind in bed.records.event_types(run.run_id) if kind.startswith("tool.call.")]
 
 
+@pytest.mark.usefixtures("ours", "tools")
 @pytest.mark.parametrize("mode", MODES)
 async def test_D2_B6_a_plugin_an_mcp_server_and_a_skill_in_one_run_and_the_next_run_knows_what_they_said(
     bed: Bed, model: ScriptedModel, mode: str
@@ -79,6 +131,7 @@ async def test_D2_B6_a_plugin_an_mcp_server_and_a_skill_in_one_run_and_the_next_
     assert f'"{KEY}"' not in sent and "provider_specific_fields" not in sent
 
 
+@pytest.mark.usefixtures("ours", "tools")
 async def test_D2_parallel_calls_of_one_turn_run_at_the_same_time_and_are_told_in_order(
     bed: Bed, model: ScriptedModel, doors: Doors
 ) -> None:
@@ -99,6 +152,7 @@ async def test_D2_parallel_calls_of_one_turn_run_at_the_same_time_and_are_told_i
     assert "door oak opened" in oak and "door elm opened" in elm
 
 
+@pytest.mark.usefixtures("ours", "tools")
 async def test_D2_serial_calls_of_one_turn_run_one_by_one(bed: Bed, model: ScriptedModel, doors: Doors) -> None:
     pair = call("knock", "a", url=doors.url("oak")), call("knock", "b", url=doors.url("elm"))
     model.script(calls(*pair), say("Both are open."))
@@ -116,6 +170,7 @@ async def test_D2_serial_calls_of_one_turn_run_one_by_one(bed: Bed, model: Scrip
     assert "door oak opened" in oak and "door elm opened" in elm
 
 
+@pytest.mark.usefixtures("ours", "tools")
 @pytest.mark.parametrize("mode", MODES)
 async def test_D2_D3_a_tool_that_fails_and_arguments_that_are_broken_cost_their_own_call_only(
     bed: Bed, model: ScriptedModel, mode: str

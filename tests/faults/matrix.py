@@ -29,8 +29,7 @@ from tests.host.script import Json
 from tests.host.steered import run_steered
 from tests.runs.agents import agent
 from tests.runs.long_chats import chatter, model_that, window
-from tests.runs.planted import Plants
-from tests.runs.scenes import host_with, looks, rounds_of
+from tests.runs.scenes import Plants, host_with, looks, rounds_of
 from tests.soak.chat import breaches, leftovers, unaffected
 from tests.soak.world import CALM
 from tests.written import CITY, bare

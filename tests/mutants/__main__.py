@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from tests.mutants.judge import Copy, Verdict, copied
-from tests.mutants.table import Mutant, all_mutants
+from tests.mutants.table import Copy, Mutant, Verdict, all_mutants, copied
 
 AT_ONCE = 2
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.__main__ import chosen
-from tests.mutants.judge import Verdict, copied
-from tests.mutants.table import ROOT, Mutant, all_mutants
+from tests.mutants.table import ROOT, Mutant, Verdict, all_mutants, copied
 from tests.seeds import SEED
 
 SAMPLE = 4

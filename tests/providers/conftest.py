@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 # What these hold of a chat is asserted in them: a failure shows the values.
-pytest.register_assert_rewrite("tests.providers.situations", "tests.providers.scene", "tests.runs.scenes")
+pytest.register_assert_rewrite("tests.providers.situations", "tests.providers.situations", "tests.runs.scenes")
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost", None)
 

@@ -18,8 +18,7 @@ from tests.providers.dialects.llama_cpp import LlamaCpp
 from tests.providers.dialects.mistral import VLLM
 from tests.providers.dialects.qwen import QwenGateway
 from tests.providers.said import Called, Fails, Heard, Json, Said, calls
-from tests.providers.scene import finder, scene
-from tests.providers.situations import FIND, KIMI, MISTRAL, OPENAI
+from tests.providers.situations import FIND, KIMI, MISTRAL, OPENAI, finder, scene
 
 # What stands behind a provider's newest words: rounds of earlier runs, follow-ups in mid-run, runs that broke off.
 

@@ -11,7 +11,7 @@ from config.locales import Locale
 from config.notices import Notice, say
 from tests.host import Tool
 from tests.providers.catalogue import DRIVEN, Case
-from tests.providers.chat_completions import chunk, fragment
+from tests.providers.dialect import chunk, fragment
 from tests.providers.dialects.anthropic import Anthropic
 from tests.providers.dialects.gateway import Gateway
 from tests.providers.dialects.gemini import Gemini
@@ -20,7 +20,7 @@ from tests.providers.dialects.minimax import MiniMax
 from tests.providers.dialects.ollama import Ollama
 from tests.providers.dialects.openai import OpenAI
 from tests.providers.said import Json, Said, Wire, calls
-from tests.providers.scene import finder, scene
+from tests.providers.situations import finder, scene
 
 # What providers really send now and then: every shape comes out as one answer, and each call is made once.
 

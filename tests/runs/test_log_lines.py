@@ -31,8 +31,7 @@ from tests.host import (
 )
 from tests.soak.chat import ACTIONS
 
-from .planted import Plants, lines_of
-from .scenes import assert_sound, host_with, looks
+from .scenes import Plants, assert_sound, host_with, lines_of, looks
 
 LINE = re.compile(
     r"run: (?P<outcome>.+) in \d+\.\d s: (?P<turns>\d+) model turns?, (?P<calls>\d+) tool calls?"

@@ -11,8 +11,7 @@ from random import Random
 
 from runner.run import interrupt
 from tests.host import Attachment, Fault, Reason, RunRecord, TestHost
-from tests.runs.planted import Plants, lines_of
-from tests.runs.scenes import TERMINAL, broken_rules, lost_steering, orphans
+from tests.runs.scenes import TERMINAL, Plants, broken_rules, lines_of, lost_steering, orphans
 
 from .world import CALM, Mind, world_of
 

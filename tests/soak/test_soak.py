@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from tests.host import Model, RunRecord, TestHost
-from tests.runs.planted import Plants
-from tests.runs.scenes import host_with
+from tests.runs.scenes import Plants, host_with
 from tests.seeds import SEED
 
 from .__main__ import played, soak

@@ -27,8 +27,7 @@ from tests.host import (
 )
 from tests.host.tools import ToolType
 from tests.runs.long_chats import is_summary
-from tests.runs.planted import Plants
-from tests.runs.scenes import host_with
+from tests.runs.scenes import Plants, host_with
 
 # A model that does whatever models do: it answers, calls tools well and badly, thinks, stalls, stops half-way.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions
-from tests.providers.dialect import Rule
+from tests.providers.dialect import ChatCompletions, Rule
 from tests.providers.offered import calls_answered, neighbours, results_follow_calls
 from tests.providers.said import Called, Heard, Json
 

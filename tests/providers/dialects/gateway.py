@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions, chunk, fragment
-from tests.providers.dialect import Rule, pieces
+from tests.providers.dialect import ChatCompletions, Rule, chunk, fragment, pieces
 from tests.providers.dialects.mistral import ids_of_nine, roles_in_order
 from tests.providers.dialects.openai import OpenAI, arrays_with_items
 from tests.providers.said import Called, Heard, Json, Said

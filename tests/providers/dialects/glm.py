@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions, fragment
-from tests.providers.dialect import Rule
+from tests.providers.dialect import ChatCompletions, Rule, fragment
 from tests.providers.offered import orphans, unanswered
 from tests.providers.said import Called, Heard, Json
 

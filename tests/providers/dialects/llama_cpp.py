@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions
-from tests.providers.dialect import Rule
+from tests.providers.dialect import ChatCompletions, Rule
 from tests.providers.offered import neighbours, parameter_nodes, types_of
 from tests.providers.said import Called, Heard, Json
 

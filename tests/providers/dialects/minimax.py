@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from tests.providers.chat_completions import ChatCompletions, chunk
-from tests.providers.dialect import Rule, pieces
+from tests.providers.dialect import ChatCompletions, Rule, chunk, pieces
 from tests.providers.offered import doubled_ids, functions, orphans, unanswered
 from tests.providers.said import Called, Heard, Json, Said
 

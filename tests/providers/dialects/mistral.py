@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions
-from tests.providers.dialect import Rule
+from tests.providers.dialect import ChatCompletions, Rule
 from tests.providers.offered import neighbours, orphans, unanswered
 from tests.providers.said import Called, Heard, Json
 

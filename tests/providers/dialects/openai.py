@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions
-from tests.providers.dialect import Rule
+from tests.providers.dialect import ChatCompletions, Rule
 from tests.providers.offered import calls_answered, functions, parameter_nodes, results_follow_calls, types_of
 from tests.providers.said import Heard, Json, Said
 

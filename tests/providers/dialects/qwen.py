@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from tests.providers.chat_completions import ChatCompletions, fragment
-from tests.providers.dialect import Rule, pieces
+from tests.providers.dialect import ChatCompletions, Rule, fragment, pieces
 from tests.providers.offered import calls_answered, results_follow_calls
 from tests.providers.said import Called, Heard, Json
 
