@@ -119,6 +119,8 @@ def read_number(field: Number, raw: object) -> Reading:
 
 def clamp(field: Number, number: int, *, exact: bool) -> Reading:
     """`number` within the field's range; `exact` says that no note is due unless the range changes it."""
+    if number < field.minimum and field.zero_is_off:  # `timeout`, which LangBot reads as well and does not change (N4)
+        return Reading(field.minimum, (f"below {field.minimum}; LangBot's own limit stays as stored",))
     if number < field.minimum:
         return Reading(field.minimum, (f"below {field.minimum}, using {field.minimum}",))
     if number > field.maximum:

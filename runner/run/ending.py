@@ -84,6 +84,13 @@ def stopped(
     return (log, *answered(visible, say, usage, notes=notes, record=record, file_ids=file_ids, finish_reason="error"))
 
 
+def ran_out_of_time(outcome: BaseException) -> bool:
+    """Whether it was a limit of the runner's own that ended the run: that of the run, or that of a step (N4)."""
+    if isinstance(outcome, AllModelsFailed):
+        return isinstance(outcome.failures[-1], StepTimedOut)
+    return isinstance(outcome, TimeIsUp)
+
+
 def hint(outcome: BaseException, say: Say) -> str | None:
     """What the person reads when a run fails where no Host shows a hint of its own (J2); None: they stopped it."""
     if isinstance(outcome, RunCancelled):

@@ -34,10 +34,10 @@ from runner.run.assembly import assemble
 from runner.run.closing import Closing
 from runner.run.consenting import desk_of, is_dead_press, told, with_request
 from runner.run.dump import Dump, Recorder
-from runner.run.ending import answered, hint, stopped
+from runner.run.ending import answered, hint, ran_out_of_time, stopped
 from runner.run.interrupt import PollBudget, watch
 from runner.run.late_fold import LateFold
-from runner.run.run_stats import ANSWERED, WORDLESS, Tally, accounted, outcome_of
+from runner.run.run_stats import ANSWERED, OUT_OF_TIME, WORDLESS, Tally, accounted, outcome_of
 from runner.run.setup import Parts, Surroundings, make_parts
 from runner.sandbox.box import Sandbox
 from runner.sandbox.exports import Unsent
@@ -102,6 +102,7 @@ class _Run:
 
     def __init__(self, ctx: RunnerContext, host: Host, settings: Settings, worker: Worker, outbox: Outbox) -> None:
         self._began = clock.now()
+        self._out_of_time = False
         host_left = None if ctx.runtime.deadline_at is None else ctx.runtime.deadline_at - time.time()
         self._deadline = deadline_for(clock.now(), settings.timeout, host_left)
         if host_left is not None and settings.timeout is not None and host_left < settings.timeout - _NOTICEABLE:
@@ -139,7 +140,7 @@ class _Run:
         work, watching = asyncio.create_task(self._guarded()), asyncio.create_task(self._watch())
         try:
             last = await self._told(await self._outcome(work, watching))
-            tally = self._tally(outcome_of(last))
+            tally = self._tally(outcome_of(last, out_of_time=self._out_of_time))
             self._around.outbox.finish(*(accounted(last, tally.logs()) if tally.adds_to(self._tallied) else last))
         finally:
             await closed(work)
@@ -285,6 +286,7 @@ class _Run:
     async def _stopped(self, outcome: BaseException) -> tuple[Event, ...]:
         """The last events of a run that could not end by itself."""
         around = self._around
+        self._out_of_time = ran_out_of_time(outcome)
         self._hint = hint(outcome, self._say)
         if isinstance(outcome, RunCancelled):
             around.delivery.hush()
@@ -364,12 +366,14 @@ class _Run:
         if self._closing is None:
             return None
         wordless = self._silent(ending)
+        self._out_of_time = ending.wordless and ending.concluded is Conclusion.TIME
+        outcome = OUT_OF_TIME if self._out_of_time else WORDLESS if wordless else ANSWERED
         if self._consent is not None:
             await self._consent.tidy()
 
         def lines() -> tuple[Log, ...]:
             # Told before the last look for follow-ups (G1); if one comes, the run has another line in the end.
-            self._tallied = self._tally(WORDLESS if wordless else ANSWERED)
+            self._tallied = self._tally(outcome)
             return self._tallied.logs()
 
         # A run that the policy stopped has nothing to wait for; one that asked for consent is over at once (M3).

@@ -16,6 +16,7 @@ CANCELLED = "cancelled"
 
 ANSWERED = "answered"
 WORDLESS = "ended without words"
+OUT_OF_TIME = "out of time"
 _MOST_NAMES = 12
 
 
@@ -81,11 +82,13 @@ class Tally:
         return f"run: {'; '.join(details)}"
 
 
-def outcome_of(last: tuple[Event, ...]) -> str:
-    """The last events of a run in two or three words."""
+def outcome_of(last: tuple[Event, ...], *, out_of_time: bool = False) -> str:
+    """The last events of a run in two or three words; `out_of_time` where a time limit ended it (N4)."""
     end = last[-1]
     if isinstance(end, Failed):
         return "stopped on request" if end.code == CANCELLED else f"failed ({end.code})"
+    if out_of_time:
+        return OUT_OF_TIME
     if isinstance(end, Completed) and end.finish_reason == "error":
         return "ended with a notice"
     return ANSWERED if any(isinstance(event, Answer) for event in last) else WORDLESS

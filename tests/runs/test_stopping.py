@@ -158,6 +158,19 @@ async def test_G3_our_own_end_comes_before_the_hosts() -> None:
     await assert_sound(host, run)
 
 
+async def test_N4_the_line_of_a_run_that_its_limit_ended_says_so_and_no_line_names_a_limit_that_is_none() -> None:
+    run = await host_with(replies=[Reply("late", delay=60)], config={"timeout": 3}).say("go")
+    assert [line for line in run.logs if line.startswith("run: out of time in ")]
+    assert not [line for line in run.logs if "using 5" in line]
+
+
+async def test_N4_a_conclusion_without_words_because_of_the_time_is_out_of_time(limits: SetLimits) -> None:
+    limits(0.2, 20)
+    host = host_with(models=[Model("m1", [LOOKING], default=Reply(""))], tools=[Tool("look", delay=0.5)])
+    run = await host.say("go")
+    assert [line for line in run.logs if line.startswith("run: out of time in ")]
+
+
 async def test_G3_without_any_deadline_a_long_wait_is_no_failure_and_the_run_answers() -> None:
     host = host_with(replies=[Reply("Hello.", delay=0.3)], config={"timeout": 0})
     run = await host.say("go")

@@ -206,6 +206,18 @@ def test_C8_the_outcome_is_told_by_the_last_events(last: tuple[Event, ...], word
     assert outcome_of(last) == words
 
 
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ((ANSWER, Completed("error")), "out of time"),
+        ((Completed(),), "out of time"),
+        ((STOPPED,), "stopped on request"),
+    ],
+)
+def test_N4_a_run_that_a_time_limit_ended_is_told_as_one(last: tuple[Event, ...], words: str) -> None:
+    assert outcome_of(last, out_of_time=True) == words
+
+
 def test_C8_one_turn_without_tools_needs_no_details() -> None:
     tally = Tally("answered", 1.24, turns={"m1": 1}, usage=Usage(5, 1, 6))
     (line,) = tally.logs()
