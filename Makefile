@@ -12,8 +12,9 @@ BIN := .venv/bin
 export LOCALAGENT_QUESTION := $(value Q)
 MODEL_SET := $(if $(MODEL_BASE_URL),,model)
 TESTS ?= tests
-# Tests that need no LangBot run in as many processes as there are cores, at most four; each file in one of them.
-SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
+# Tests that need no LangBot run in as many processes as there are cores, at most four; each file in one of them. By
+# their names, not by the number of tests: a file of few long tests would begin last and be waited for.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help python demo ask test test-fast check bench package clean dev-venv
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from tests.providers.border import manifests
 from tests.providers.dialect import Dialect
 from tests.providers.dialects.anthropic import Anthropic
-from tests.providers.dialects.deepseek import DeepSeek
+from tests.providers.dialects.deepseek import DeepSeek, MiMo
 from tests.providers.dialects.gateway import Gateway, Renaming, Resending, Router, SameIndex
 from tests.providers.dialects.gemini import Gemini
 from tests.providers.dialects.glm import GLM
 from tests.providers.dialects.kimi import Kimi
 from tests.providers.dialects.llama_cpp import LlamaCpp
-from tests.providers.dialects.mimo import MiMo
 from tests.providers.dialects.minimax import MiniMax
 from tests.providers.dialects.mistral import VLLM, Mistral
 from tests.providers.dialects.ollama import Ollama

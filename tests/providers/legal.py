@@ -8,10 +8,9 @@ from typing import Any
 
 from tests.providers.dialect import Dialect
 from tests.providers.dialects.anthropic import Anthropic
-from tests.providers.dialects.deepseek import DeepSeek, DeepSeekR1
+from tests.providers.dialects.deepseek import DeepSeek, DeepSeekR1, MiMo
 from tests.providers.dialects.gemini import Gemini
 from tests.providers.dialects.kimi import Kimi
-from tests.providers.dialects.mimo import MiMo
 from tests.providers.dialects.mistral import VLLMWithoutTools
 from tests.providers.dialects.ollama import Ollama, OllamaWithoutTools
 from tests.providers.dialects.qwen import QwenGateway

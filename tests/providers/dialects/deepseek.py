@@ -1,4 +1,4 @@
-"""DeepSeek: a thinking model gets its thoughts back where it called tools; the first one refuses them."""
+"""DeepSeek and MiMo: a thinking model gets its thoughts back where it called tools; DeepSeek's first refuses them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import ClassVar
 from tests.providers.dialect import ChatCompletions, Rule
 from tests.providers.offered import calls_answered, neighbours, results_follow_calls
 from tests.providers.said import Called, Heard, Json
+
+# DeepSeek: a thinking model gets its thoughts back where it called tools; the first one refuses them.
 
 _PAIRS = (
     calls_answered(
@@ -78,3 +80,32 @@ class DeepSeekR1(ChatCompletions):
         Rule("no_thoughts_come_back", "api-docs.deepseek.com, Reasoning Model", _no_thoughts),
         Rule("turns_alternate", "deepseek-ai/DeepSeek-R1#21", _turn_by_turn),
     )
+
+
+# MiMo (Xiaomi): thoughts back beside calls, and a text in every message.
+
+
+def _thoughts_beside_calls(heard: Heard) -> str | None:
+    messages = heard.body["messages"] if thinks(heard.body) else []
+    if any(one.get("tool_calls") and not one.get("reasoning_content") for one in messages):
+        return "The reasoning_content in the thinking mode must be passed back to the API."
+    return None
+
+
+def _results_are_text(heard: Heard) -> str | None:
+    for message in heard.body["messages"]:
+        if message.get("role") == "tool" and not isinstance(message.get("content"), str):
+            return "`text` is not set"
+    return None
+
+
+class MiMo(ChatCompletions):
+    name = "MiMo"
+    habitual_thought = "Let me see."
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("thoughts_come_back_with_calls", "chatboxai/chatbox#3716", _thoughts_beside_calls),
+        Rule("results_are_text", "XiaomiMiMo/MiMo#44", _results_are_text),
+    )
+
+    def error(self, status: int, words: str) -> Json:
+        return {"error": {"code": str(status), "message": "Param Incorrect", "param": words, "type": ""}}
