@@ -100,8 +100,8 @@ def page(model: str, conversations: Sequence[Sequence[Answered]]) -> str:
         "",
         "Two tries before the first whole one were broken off, since their first answers were wrong. What they showed",
         "was mended in general: the clock knows that `here` is no city, the calculator asks what `7 % 3` means, and",
-        "the line behind a successful step asks what was done instead of asking for a next step. No wording was fitted",
-        "to a question.",
+        "the line behind a successful step asks what was done instead of asking for a next step. So this is one run on",
+        "questions that had been seen to fail, and no held-out result.",
         "",
         f"**Good answers: {good} of {len(every)}.**",
     ]
