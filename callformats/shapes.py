@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from callformats.block import Candidate
 from callformats.json_value import Json
-from callformats.loose_json import CLOSERS, Parsed, Repair, State, parse, why_not
+from callformats.loose_json import Parsed, State, parse
+from callformats.repairs import CLOSERS, Repair, why_not
 from callformats.scan import skip_space
 
 NAME_KEYS = ("name", "tool_name", "tool", "function_name", "function", "action", "call")

@@ -511,18 +511,3 @@ class StreamReader:
     def _conclude(self) -> Reading:
         calls, refusals = self._findings.ruled(self._judge, frozenset(self._tokens.openers))
         return Reading(self._visible.text, "".join(self._thought).strip(), calls, refusals)
-
-
-def read(
-    text: str,
-    tools: Tools,
-    *,
-    format: str | None = None,
-    thinking: bool | None = None,
-    untrusted: Sequence[ForeignText | str] | Quotations = (),
-    keep_thoughts: bool = False,
-) -> Reading:
-    """Reads a whole reply; parameters as of `StreamReader`."""
-    reader = StreamReader(tools, format=format, thinking=thinking, untrusted=untrusted, keep_thoughts=keep_thoughts)
-    reader.feed(text)
-    return reader.close()

@@ -18,7 +18,8 @@ from callformats.block import (
     literal_at,
 )
 from callformats.json_value import Json
-from callformats.loose_json import Repair, State, parse, why_not
+from callformats.loose_json import State, parse
+from callformats.repairs import Repair, why_not
 from callformats.scan import next_match, skip_space
 from callformats.shapes import candidates, dumps, put
 
