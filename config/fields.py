@@ -2,9 +2,9 @@
 
 `config.form` writes the form of components/runner/default.yaml from this list and `config.reading` reads a binding by
 it, so that neither can disagree with the other. Order is the order on screen. `at` is the dotted path in `Settings`;
-an empty path means that only the form uses the field. A field with `shown_by` is shown while that switch is on; LangBot
-stores and hands over hidden fields all the same. Where that
-is a choice, it is on while another option than its default is chosen.
+an empty path means that only the form uses the field. A field with `shown_by` is shown while that switch is on, or,
+where that is a choice, while another option than its default is chosen. LangBot stores and hands over hidden fields
+all the same.
 """
 
 from collections.abc import Sequence

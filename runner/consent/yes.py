@@ -46,8 +46,8 @@ def is_yes(text: str) -> bool:
     if len(text) > MOST_CHARACTERS:
         return False
     plain = _plain(text)
-    # A question agrees to nothing, nor does a line that quotes somebody.
-    if "?" in plain or "¿" in plain or plain.startswith((">", "|")):
+    # A line that quotes somebody agrees to nothing; nor does a question, since its mark is part of a word.
+    if plain.startswith((">", "|")):
         return False
     words = tuple(_words(_AROUND.sub(" ", plain)))
     return bool(words) and _says_yes(words)

@@ -72,7 +72,7 @@ class Trail:
 
 
 def _done(outcome: Outcome) -> Done:
-    """A call with its result; that it goes on as a job is none, and asking for one looks at nothing (S4)."""
+    """A call with its result. A call that goes on as a job has no result yet, and asking for one reads nothing (S4)."""
     call, rendered, entry = outcome.call, outcome.rendered, outcome.entry
     reads = entry is not None and entry.read_only and not entry.own
     body = "" if rendered.pending else rendered.body
