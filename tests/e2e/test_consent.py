@@ -9,6 +9,8 @@ import pytest
 
 from runner.consent.desk import WAITS
 from tests.e2e.bed import Bed
+from tests.e2e.bots import GroupChat, group_bot
+from tests.e2e.onebot import BOT_ACCOUNT, segment
 from tests.e2e.scripted_model import ScriptedModel, say
 from tests.e2e.telegram import TOKEN, Telegram
 from tests.e2e.toolbox import call, calls, plugin_installed, request, tool_texts
@@ -136,3 +138,18 @@ def test_M3_on_telegram_only_the_asker_can_press_and_no_is_no(
         chat.wait_for("Then not.")
     assert all(request.holds(TICKET) == 0 for request in model.requests)
     assert len(model.requests) == 2
+
+
+def test_M3_in_a_group_a_bare_yes_does_not_reach_the_bot_and_one_with_its_name_runs_the_call(
+    bed: Bed, model: ScriptedModel
+) -> None:
+    model.script(WEIGHS, say("It weighs 1731 g."))
+    named = [segment("at", qq=str(BOT_ACCOUNT))]
+    with GroupChat() as group, group_bot(bed, bed.pipeline(config=ASKS), group):
+        group.says("How heavy is the heron?", 501, "Ann", named)
+        group.wait("the request", lambda: any("can agree by replying" in text for text in group.said))
+        group.says("yes", 501, "Ann")
+        group.says("yes", 501, "Ann", named)
+        group.wait("the answer", lambda: any("1731 g" in text for text in group.said))
+    assert len(model.requests) == 2
+    assert model.requests[1].holds(TICKET) == 1

@@ -359,3 +359,27 @@ async def test_S8_a_call_written_into_the_text_of_the_reply_tool_is_never_shown(
     assert run.final_text == "I look.\n\nSunny."
     assert_no_markup(run)
     await assert_sound(host, run)
+
+
+# Sb, Sh: what stays in view, and where.
+
+
+@pytest.mark.parametrize(("used", "then"), [("tool_9", "And one more of those, please."), ("tool_12", "还要一个。")])
+async def test_Sb_a_tool_used_in_the_history_that_is_kept_counts_as_recent(used: str, then: str) -> None:
+    answers = iter([bare(used), says("It is done."), says("Done again.")])
+    host = host_with(
+        models=[Model("m1", default=lambda _: next(answers))],
+        tools=[Tool(f"tool_{number}", result="done") for number in range(14)],
+        config={"model-profile": "small", "tool-call-format": "json", "max-tools-shown": 4},
+    )
+    await host.say("Do it for Maria.")
+    run = await host.say(then)
+    assert f'"name": "{used}"' in run.requests[0].system
+
+
+async def test_Sh_what_error_codes_mean_stands_behind_the_tools() -> None:
+    run = await weak_host(bare("save"), says("It failed."), tools=[Tool("save", fn=lambda: 1 / 0)], form="json").say(
+        "go"
+    )
+    system = run.requests[1].system
+    assert 0 < system.index('"name": "') < system.index("- failed: ")

@@ -20,8 +20,7 @@ from runner.small import forms, guiding, prompt
 from runner.small.guiding import Guiding
 from runner.small.part import Part, Parts
 from runner.tools import arguments, results
-from tests.host import Attachment, Model, Reason, Reply, Tool, ToolCall, mcp_content
-from tests.runs.scenes import host_with
+from tests.host import Attachment, Reason, Reply, Tool, ToolCall, mcp_content
 from tests.written import LOOK, bare, says
 
 from .table import CIRCLES, SAVE, Change, act, fails, in_full, look, play, shows, stage
@@ -353,29 +352,3 @@ async def test_S7_what_the_loop_itself_writes_is_never_made_inert() -> None:
 
     zealous = Change(forms, "render", lambda *given: defang(render(*given)))
     await shows(zealous, scenario, wanted=(True, False), without=(False, True))
-
-
-# Sb, Sh: what stays in view, and where.
-
-
-@pytest.mark.parametrize(("used", "then"), [("tool_9", "And one more of those, please."), ("tool_12", "还要一个。")])
-async def test_Sb_a_tool_used_in_the_history_that_is_kept_counts_as_recent(used: str, then: str) -> None:
-    answers = iter([bare(used), says("It is done."), says("Done again.")])
-    host = host_with(
-        models=[Model("m1", default=lambda _: next(answers))],
-        tools=[Tool(f"tool_{number}", result="done") for number in range(14)],
-        config={"model-profile": "small", "tool-call-format": "json", "max-tools-shown": 4},
-    )
-    await host.say("Do it for Maria.")
-    run = await host.say(then)
-    assert f'"name": "{used}"' in run.requests[0].system
-
-
-async def test_Sh_what_error_codes_mean_stands_behind_the_tools() -> None:
-    answers = iter([SAVE, says("It failed.")])
-    config = {"model-profile": "small", "tool-call-format": "json"}
-    run = await host_with(models=[Model("m1", default=lambda _: next(answers))], tools=[fails()], config=config).say(
-        "go"
-    )
-    system = run.requests[1].system
-    assert 0 < system.index('"name": "') < system.index("- failed: ")
